@@ -1,0 +1,1 @@
+//! Workloads, paired trials, statistics and reports for Kiban.

@@ -1,0 +1,1 @@
+//! The kiban program.

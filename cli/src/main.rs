@@ -1,0 +1,2 @@
+//! The kiban program.
+fn main() {}

@@ -1,0 +1,1 @@
+//! Kiban: an embedded LSM key-value store whose point index is a plug-in.

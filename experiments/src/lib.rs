@@ -1,0 +1,1 @@
+//! Accessors that are research. They enter through the registry, as an outsider would.

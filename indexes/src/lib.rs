@@ -1,0 +1,1 @@
+//! Kiban's point indexes: the accessor contract and the built-in accessors.
