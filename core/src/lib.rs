@@ -1,1 +1,9 @@
 //! Kiban: an embedded LSM key-value store whose point index is a plug-in.
+
+mod error;
+mod source;
+pub mod storage;
+mod value;
+
+pub use error::{Error, ErrorKind, Result};
+pub use value::{Key, Value};

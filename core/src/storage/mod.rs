@@ -1,0 +1,97 @@
+//! The storage seam: all the engine knows of disks, clocks and randomness.
+//!
+//! Three implementations: the file system, memory, and a simulator that injects faults and
+//! cuts the power. Every durability claim of the engine is a test on the simulator.
+//!
+//! The contract, which is POSIX's: bytes appended are readable at once, and survive the death
+//! of the process; they survive a power cut only after [`WriteFile::sync`] returned. A name
+//! made by `create`, `rename`, `link` or taken away by `remove` survives a power cut only after
+//! [`Storage::sync_dir`] of its directory returned. After a failed sync nothing is known of the
+//! bytes appended since the last good one.
+
+use std::fmt::Debug;
+use std::io;
+use std::ops::Deref;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// A file open for reading. Files of a store never change once their writer is done, and only
+/// grow before.
+pub trait ReadFile: Send + Sync + Debug {
+    /// Length in bytes now.
+    fn len(&self) -> io::Result<u64>;
+    /// Fills `buf` from `offset`. Short reads are retried inside; past the end: `UnexpectedEof`.
+    fn read_at(&self, buf: &mut [u8], offset: u64) -> io::Result<()>;
+    /// Maps the first `len` bytes. `Unsupported` where the storage cannot.
+    fn map(&self, len: u64) -> io::Result<Arc<dyn Map>>;
+}
+
+/// A read-only mapping of a file.
+pub trait Map: Deref<Target = [u8]> + Send + Sync + Debug {}
+
+/// A file open for appending. Dropping it closes it and syncs nothing.
+pub trait WriteFile: Send + Debug {
+    /// Appends all bytes of all parts, in order, in as few system calls as may be. After an
+    /// error some bytes may stand at the end.
+    fn append(&mut self, parts: &[&[u8]]) -> io::Result<()>;
+    /// Makes all appended bytes durable.
+    fn sync(&mut self) -> io::Result<()>;
+    /// A handle that can sync this file from another thread while appends go on.
+    fn syncer(&self) -> io::Result<Arc<dyn SyncFile>>;
+}
+
+/// Syncs a file that somebody else appends to.
+pub trait SyncFile: Send + Sync + Debug {
+    /// Makes durable all bytes appended before the call.
+    fn sync(&self) -> io::Result<()>;
+}
+
+/// A held directory lock; dropping it releases it.
+pub trait Lock: Send + Sync + Debug {}
+
+/// Shared by readers, or held by one writer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LockMode {
+    /// Any number of readers.
+    Shared,
+    /// One writer.
+    Exclusive,
+}
+
+/// One name of a directory.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DirEntry {
+    /// File name.
+    pub name: String,
+    /// Length in bytes.
+    pub len: u64,
+}
+
+/// All the engine knows of disks, clocks and randomness.
+pub trait Storage: Send + Sync + Debug {
+    /// Makes a directory and its parents, mode 0700.
+    fn create_dir_all(&self, dir: &Path) -> io::Result<()>;
+    /// The plain files of a directory, in no order. `NotFound` if there is no such directory.
+    fn list(&self, dir: &Path) -> io::Result<Vec<DirEntry>>;
+    /// Opens a file for reading.
+    fn open(&self, path: &Path) -> io::Result<Arc<dyn ReadFile>>;
+    /// Makes a new file, mode 0600; `AlreadyExists` if the name is taken.
+    fn create(&self, path: &Path) -> io::Result<Box<dyn WriteFile>>;
+    /// Opens an existing file for syncing what another process appended.
+    fn open_sync(&self, path: &Path) -> io::Result<Arc<dyn SyncFile>>;
+    /// Moves a file, replacing the target atomically.
+    fn rename(&self, from: &Path, to: &Path) -> io::Result<()>;
+    /// A second name for the same file. `Unsupported` or `CrossesDevices` where there is none.
+    fn link(&self, from: &Path, to: &Path) -> io::Result<()>;
+    /// Takes a name away. Open files and maps stay readable.
+    fn remove(&self, path: &Path) -> io::Result<()>;
+    /// Makes the names of a directory durable.
+    fn sync_dir(&self, dir: &Path) -> io::Result<()>;
+    /// Locks `path` (made if missing and the mode is exclusive) without waiting; `WouldBlock` if held.
+    fn lock(&self, path: &Path, mode: LockMode) -> io::Result<Box<dyn Lock>>;
+    /// A random number.
+    fn random_u64(&self) -> u64;
+    /// Time since an arbitrary, fixed moment; never goes back.
+    fn now(&self) -> Duration;
+}
