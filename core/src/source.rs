@@ -39,3 +39,14 @@ pub(crate) trait Source: Send {
     /// The value it stands on, to keep: shared where the source can, copied where it cannot.
     fn value(&self) -> Value;
 }
+
+/// What one memtable or table says of a key at a snapshot.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Found {
+    /// No version that the snapshot sees is here; older places are still asked.
+    Absent,
+    /// The newest version here that the snapshot sees is a tombstone; the search ends.
+    Deleted,
+    /// The newest version here that the snapshot sees.
+    Value(Value),
+}
