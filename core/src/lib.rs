@@ -1,6 +1,7 @@
 //! Kiban: an embedded LSM key-value store whose point index is a plug-in.
 
 mod error;
+mod memtable;
 mod settings;
 mod source;
 pub mod storage;

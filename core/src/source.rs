@@ -4,7 +4,7 @@
 use kiban_formats::{Kind, SeqNo};
 
 use crate::error::Result;
-use crate::value::Value;
+use crate::value::{Key, Value};
 
 /// An entry as a source shows it, borrowed until the source moves.
 #[derive(Clone, Copy, Debug)]
@@ -37,7 +37,13 @@ pub(crate) trait Source: Send {
     /// The entry it stands on, or `None` off the ends.
     fn entry(&self) -> Option<EntryRef<'_>>;
     /// The value it stands on, to keep: shared where the source can, copied where it cannot.
+    /// Must stand on an entry.
     fn value(&self) -> Value;
+    /// The key it stands on, to keep. Must stand on an entry. Sources whose keys stand whole in a
+    /// shared buffer override this.
+    fn key(&self) -> Key {
+        Key::copy(self.entry().map_or(&[][..], |entry| entry.key))
+    }
 }
 
 /// What one memtable or table says of a key at a snapshot.

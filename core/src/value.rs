@@ -20,7 +20,7 @@ pub struct Key(Bytes);
 #[derive(Clone)]
 enum Bytes {
     /// A buffer, or a part of one: a memtable's entry, a copied value.
-    Shared(Arc<[u8]>, Range<u32>),
+    Shared(Arc<[u8]>, Range<usize>),
     /// A jumbo value read from disk.
     Owned(Arc<Vec<u8>>, Range<usize>),
     /// A part of a mapped file.
@@ -30,7 +30,7 @@ enum Bytes {
 impl Bytes {
     fn as_slice(&self) -> &[u8] {
         match self {
-            Self::Shared(buffer, range) => &buffer[range.start as usize..range.end as usize],
+            Self::Shared(buffer, range) => &buffer[range.clone()],
             Self::Owned(buffer, range) => &buffer[range.clone()],
             Self::Mapped(map, range) => &map[range.clone()],
         }
@@ -40,7 +40,7 @@ impl Bytes {
 impl Value {
     /// A copy of `bytes`.
     pub(crate) fn copy(bytes: &[u8]) -> Self {
-        Self::owned(bytes.to_vec())
+        Self(Bytes::Shared(Arc::from(bytes), 0..bytes.len()))
     }
 
     /// Takes a buffer over.
@@ -50,7 +50,7 @@ impl Value {
     }
 
     /// A part of a shared buffer.
-    pub(crate) fn shared(buffer: Arc<[u8]>, range: Range<u32>) -> Self {
+    pub(crate) fn shared(buffer: Arc<[u8]>, range: Range<usize>) -> Self {
         Self(Bytes::Shared(buffer, range))
     }
 
@@ -68,8 +68,12 @@ impl Value {
 impl Key {
     /// A copy of `bytes`.
     pub(crate) fn copy(bytes: &[u8]) -> Self {
-        let range = 0..bytes.len();
-        Self(Bytes::Owned(Arc::new(bytes.to_vec()), range))
+        Self(Bytes::Shared(Arc::from(bytes), 0..bytes.len()))
+    }
+
+    /// A part of a shared buffer.
+    pub(crate) fn shared(buffer: Arc<[u8]>, range: Range<usize>) -> Self {
+        Self(Bytes::Shared(buffer, range))
     }
 }
 
