@@ -4,7 +4,12 @@ mod error;
 mod memtable;
 mod settings;
 mod source;
+#[cfg(feature = "storage-api")]
 pub mod storage;
+#[cfg(not(feature = "storage-api"))]
+#[expect(unreachable_pub, dead_code, reason = "public and whole under the feature `storage-api`")]
+mod storage;
+mod sync;
 mod value;
 
 pub use error::{Error, ErrorKind, Result};

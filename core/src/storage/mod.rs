@@ -8,6 +8,21 @@
 //! made by `create`, `rename`, `link` or taken away by `remove` survives a power cut only after
 //! [`Storage::sync_dir`] of its directory returned. After a failed sync nothing is known of the
 //! bytes appended since the last good one.
+//!
+//! Public under the feature `storage-api`, unstable.
+
+#[cfg(any(test, feature = "storage-api"))]
+mod counting;
+mod fs;
+#[cfg(any(test, feature = "storage-api"))]
+mod locks;
+mod map;
+#[cfg(any(test, feature = "storage-api"))]
+mod mem;
+#[cfg(any(test, feature = "storage-api"))]
+mod random;
+#[cfg(any(test, feature = "storage-api"))]
+mod sim;
 
 use std::fmt::Debug;
 use std::io;
@@ -16,6 +31,14 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
+#[cfg(any(test, feature = "storage-api"))]
+pub use counting::{CountingStorage, FileCounts};
+pub use fs::FsStorage;
+#[cfg(any(test, feature = "storage-api"))]
+pub use mem::MemStorage;
+#[cfg(any(test, feature = "storage-api"))]
+pub use sim::{Effect, Fault, Op, SimStorage};
+
 /// A file open for reading. Files of a store never change once their writer is done, and only
 /// grow before.
 pub trait ReadFile: Send + Sync + Debug {
@@ -23,7 +46,8 @@ pub trait ReadFile: Send + Sync + Debug {
     fn len(&self) -> io::Result<u64>;
     /// Fills `buf` from `offset`. Short reads are retried inside; past the end: `UnexpectedEof`.
     fn read_at(&self, buf: &mut [u8], offset: u64) -> io::Result<()>;
-    /// Maps the first `len` bytes. `Unsupported` where the storage cannot.
+    /// Maps the first `len` bytes. `UnexpectedEof` if the file is shorter, `Unsupported` where
+    /// the storage cannot map.
     fn map(&self, len: u64) -> io::Result<Arc<dyn Map>>;
 }
 
@@ -70,11 +94,13 @@ pub struct DirEntry {
 
 /// All the engine knows of disks, clocks and randomness.
 pub trait Storage: Send + Sync + Debug {
-    /// Makes a directory and its parents, mode 0700.
+    /// Makes a directory and those of its parents that are missing, mode 0700. What it made is
+    /// durable when it returns.
     fn create_dir_all(&self, dir: &Path) -> io::Result<()>;
-    /// The plain files of a directory, in no order. `NotFound` if there is no such directory.
+    /// The plain files of a directory, in no order; a name that is no UTF-8 is shown with
+    /// replacement characters. `NotFound` if there is no such directory.
     fn list(&self, dir: &Path) -> io::Result<Vec<DirEntry>>;
-    /// Opens a file for reading.
+    /// Opens a file for reading. `NotFound` if there is none.
     fn open(&self, path: &Path) -> io::Result<Arc<dyn ReadFile>>;
     /// Makes a new file, mode 0600; `AlreadyExists` if the name is taken.
     fn create(&self, path: &Path) -> io::Result<Box<dyn WriteFile>>;
@@ -88,7 +114,8 @@ pub trait Storage: Send + Sync + Debug {
     fn remove(&self, path: &Path) -> io::Result<()>;
     /// Makes the names of a directory durable.
     fn sync_dir(&self, dir: &Path) -> io::Result<()>;
-    /// Locks `path` (made if missing and the mode is exclusive) without waiting; `WouldBlock` if held.
+    /// Locks `path` without waiting; `WouldBlock` if held, also by this process. A missing file
+    /// is made for an exclusive lock and `NotFound` for a shared one.
     fn lock(&self, path: &Path, mode: LockMode) -> io::Result<Box<dyn Lock>>;
     /// A random number.
     fn random_u64(&self) -> u64;

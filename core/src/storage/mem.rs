@@ -1,0 +1,248 @@
+//! Files in memory, numbers from a seed, a clock that the owner sets.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use super::locks::LockTable;
+use super::map::MemMap;
+use super::random::Random;
+use super::{DirEntry, Lock, LockMode, Map, ReadFile, Storage, SyncFile, WriteFile};
+use crate::sync::lock;
+
+/// Files in memory. Clones are the same storage; [`MemStorage::fork`] makes another.
+#[derive(Clone)]
+pub struct MemStorage {
+    state: Arc<Mutex<State>>,
+    locks: LockTable,
+}
+
+struct State {
+    dirs: BTreeSet<PathBuf>,
+    files: BTreeMap<PathBuf, MemFile>,
+    random: Random,
+    now: Duration,
+}
+
+/// The bytes of one file, whatever its names.
+#[derive(Clone, Default)]
+struct MemFile(Arc<Mutex<Vec<u8>>>);
+
+impl MemStorage {
+    /// Nothing but the root and the current directory. The same seed gives the same random
+    /// numbers.
+    pub fn new(seed: u64) -> Self {
+        let state = State {
+            dirs: BTreeSet::from([PathBuf::from("/"), PathBuf::new()]),
+            files: BTreeMap::new(),
+            random: Random::new(seed),
+            now: Duration::ZERO,
+        };
+        Self { state: Arc::new(Mutex::new(state)), locks: LockTable::default() }
+    }
+
+    /// A copy that shares nothing, with no lock held: what the next process finds.
+    pub fn fork(&self) -> Self {
+        let state = lock(&self.state);
+        let copy = |(path, file): (&PathBuf, &MemFile)| {
+            (path.clone(), MemFile(Arc::new(Mutex::new(lock(&file.0).clone()))))
+        };
+        let state = State {
+            dirs: state.dirs.clone(),
+            files: state.files.iter().map(copy).collect(),
+            random: state.random.clone(),
+            now: state.now,
+        };
+        Self { state: Arc::new(Mutex::new(state)), locks: LockTable::default() }
+    }
+
+    /// The bytes of a file.
+    pub fn bytes(&self, path: &Path) -> io::Result<Vec<u8>> {
+        let file = self.file(path)?;
+        Ok(lock(&file.0).clone())
+    }
+
+    /// Puts a file there, whatever was there before.
+    pub fn set_bytes(&self, path: &Path, bytes: Vec<u8>) {
+        lock(&self.state).files.insert(path.to_owned(), MemFile(Arc::new(Mutex::new(bytes))));
+    }
+
+    /// Moves the clock on.
+    pub fn advance(&self, by: Duration) {
+        lock(&self.state).now += by;
+    }
+
+    fn file(&self, path: &Path) -> io::Result<MemFile> {
+        lock(&self.state).files.get(path).cloned().ok_or_else(|| io::ErrorKind::NotFound.into())
+    }
+}
+
+impl fmt::Debug for MemStorage {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "MemStorage({} files)", lock(&self.state).files.len())
+    }
+}
+
+impl fmt::Debug for MemFile {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "MemFile({} bytes)", lock(&self.0).len())
+    }
+}
+
+impl State {
+    /// A name can be made in this directory.
+    fn check_parent(&self, path: &Path) -> io::Result<()> {
+        match path.parent() {
+            Some(parent) if self.dirs.contains(parent) => Ok(()),
+            _ => Err(io::ErrorKind::NotFound.into()),
+        }
+    }
+
+    /// Nobody has this name yet.
+    fn check_free(&self, path: &Path) -> io::Result<()> {
+        self.check_parent(path)?;
+        if self.files.contains_key(path) || self.dirs.contains(path) {
+            return Err(io::ErrorKind::AlreadyExists.into());
+        }
+        Ok(())
+    }
+}
+
+impl Storage for MemStorage {
+    fn create_dir_all(&self, dir: &Path) -> io::Result<()> {
+        let mut state = lock(&self.state);
+        if dir.ancestors().any(|dir| state.files.contains_key(dir)) {
+            return Err(io::ErrorKind::NotADirectory.into());
+        }
+        state.dirs.extend(dir.ancestors().map(Path::to_owned));
+        Ok(())
+    }
+
+    fn list(&self, dir: &Path) -> io::Result<Vec<DirEntry>> {
+        let state = lock(&self.state);
+        if !state.dirs.contains(dir) {
+            return Err(io::ErrorKind::NotFound.into());
+        }
+        let inside = state.files.iter().filter(|(path, _)| path.parent() == Some(dir));
+        Ok(inside
+            .map(|(path, file)| DirEntry { name: name_of(path), len: lock(&file.0).len() as u64 })
+            .collect())
+    }
+
+    fn open(&self, path: &Path) -> io::Result<Arc<dyn ReadFile>> {
+        Ok(Arc::new(self.file(path)?))
+    }
+
+    fn create(&self, path: &Path) -> io::Result<Box<dyn WriteFile>> {
+        let mut state = lock(&self.state);
+        state.check_free(path)?;
+        let file = MemFile::default();
+        state.files.insert(path.to_owned(), file.clone());
+        Ok(Box::new(file))
+    }
+
+    fn open_sync(&self, path: &Path) -> io::Result<Arc<dyn SyncFile>> {
+        Ok(Arc::new(self.file(path)?))
+    }
+
+    fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
+        let mut state = lock(&self.state);
+        state.check_parent(to)?;
+        let file = state.files.remove(from).ok_or(io::ErrorKind::NotFound)?;
+        state.files.insert(to.to_owned(), file);
+        Ok(())
+    }
+
+    fn link(&self, from: &Path, to: &Path) -> io::Result<()> {
+        let mut state = lock(&self.state);
+        state.check_free(to)?;
+        let file = state.files.get(from).cloned().ok_or(io::ErrorKind::NotFound)?;
+        state.files.insert(to.to_owned(), file);
+        Ok(())
+    }
+
+    fn remove(&self, path: &Path) -> io::Result<()> {
+        lock(&self.state).files.remove(path).ok_or(io::ErrorKind::NotFound)?;
+        Ok(())
+    }
+
+    fn sync_dir(&self, dir: &Path) -> io::Result<()> {
+        match lock(&self.state).dirs.contains(dir) {
+            true => Ok(()),
+            false => Err(io::ErrorKind::NotFound.into()),
+        }
+    }
+
+    fn lock(&self, path: &Path, mode: LockMode) -> io::Result<Box<dyn Lock>> {
+        let mut state = lock(&self.state);
+        if !state.files.contains_key(path) {
+            if mode == LockMode::Shared {
+                return Err(io::ErrorKind::NotFound.into());
+            }
+            state.check_free(path)?;
+            state.files.insert(path.to_owned(), MemFile::default());
+        }
+        self.locks.acquire(path, mode)
+    }
+
+    fn random_u64(&self) -> u64 {
+        lock(&self.state).random.next()
+    }
+
+    fn now(&self) -> Duration {
+        lock(&self.state).now
+    }
+}
+
+/// The last part of a path.
+pub(crate) fn name_of(path: &Path) -> String {
+    path.file_name().unwrap_or_default().to_string_lossy().into_owned()
+}
+
+/// The part of `bytes` that a read asks for; `UnexpectedEof` past the end.
+pub(crate) fn slice_at(bytes: &[u8], offset: u64, len: usize) -> io::Result<&[u8]> {
+    let start = usize::try_from(offset).unwrap_or(usize::MAX);
+    let end = start.saturating_add(len);
+    bytes.get(start..end).ok_or_else(|| io::ErrorKind::UnexpectedEof.into())
+}
+
+impl ReadFile for MemFile {
+    fn len(&self) -> io::Result<u64> {
+        Ok(lock(&self.0).len() as u64)
+    }
+
+    fn read_at(&self, buf: &mut [u8], offset: u64) -> io::Result<()> {
+        buf.copy_from_slice(slice_at(&lock(&self.0), offset, buf.len())?);
+        Ok(())
+    }
+
+    fn map(&self, len: u64) -> io::Result<Arc<dyn Map>> {
+        let len = usize::try_from(len).unwrap_or(usize::MAX);
+        Ok(Arc::new(MemMap::copy(slice_at(&lock(&self.0), 0, len)?)))
+    }
+}
+
+impl WriteFile for MemFile {
+    fn append(&mut self, parts: &[&[u8]]) -> io::Result<()> {
+        let mut bytes = lock(&self.0);
+        parts.iter().for_each(|part| bytes.extend_from_slice(part));
+        Ok(())
+    }
+
+    fn sync(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn syncer(&self) -> io::Result<Arc<dyn SyncFile>> {
+        Ok(Arc::new(self.clone()))
+    }
+}
+
+impl SyncFile for MemFile {
+    fn sync(&self) -> io::Result<()> {
+        Ok(())
+    }
+}

@@ -1,0 +1,222 @@
+//! The disk: what a process sees of files and names, and what of it is durable.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::io;
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+
+use crate::storage::mem::name_of;
+
+/// Number of a file, whatever its names.
+pub(super) type InodeNo = u64;
+
+/// Files and directories.
+#[derive(Clone, Debug)]
+pub(super) struct Disk {
+    pub(super) inodes: BTreeMap<InodeNo, Inode>,
+    pub(super) dirs: BTreeMap<PathBuf, Directory>,
+    next_inode: InodeNo,
+    /// Bytes that all files may have together.
+    pub(super) capacity: Option<u64>,
+}
+
+impl Default for Disk {
+    fn default() -> Self {
+        let dirs = [Path::new("/"), Path::new("")].map(|dir| (dir.to_owned(), Directory::default()));
+        Self { inodes: BTreeMap::new(), dirs: BTreeMap::from(dirs), next_inode: 1, capacity: None }
+    }
+}
+
+/// The bytes of a file. They are durable up to `synced`, except in `dropped`.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Inode {
+    pub(super) bytes: Vec<u8>,
+    pub(super) synced: usize,
+    /// Parts below `synced` that a failed sync should have written and no later one will.
+    pub(super) dropped: Vec<Range<usize>>,
+    /// Lengths after each append since the last good sync: what a sector may have looked like.
+    pub(super) appends: Vec<usize>,
+}
+
+impl Inode {
+    pub(super) fn bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+
+    pub(super) fn len(&self) -> u64 {
+        self.bytes.len() as u64
+    }
+
+    pub(super) fn append(&mut self, bytes: &[u8]) {
+        self.bytes.extend_from_slice(bytes);
+        self.appends.push(self.bytes.len());
+    }
+
+    /// All bytes become durable.
+    pub(super) fn sync(&mut self) {
+        self.synced = self.bytes.len();
+        self.appends.clear();
+    }
+
+    /// The sync fails and forgets what it had to write.
+    pub(super) fn drop_unsynced(&mut self) {
+        if self.synced < self.bytes.len() {
+            self.dropped.push(self.synced..self.bytes.len());
+        }
+        self.sync();
+    }
+}
+
+/// Names of a directory.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Directory {
+    names: BTreeMap<String, InodeNo>,
+    pub(super) durable: BTreeMap<String, InodeNo>,
+    /// Changes since the last sync, in order.
+    pub(super) pending: Vec<Change>,
+}
+
+/// One atomic change of a directory.
+#[derive(Clone, Debug)]
+pub(super) struct Change {
+    takes: Option<String>,
+    puts: Option<(String, InodeNo)>,
+}
+
+impl Change {
+    pub(super) fn puts(name: String, inode: InodeNo) -> Self {
+        Self { takes: None, puts: Some((name, inode)) }
+    }
+
+    pub(super) fn takes(name: String) -> Self {
+        Self { takes: Some(name), puts: None }
+    }
+
+    pub(super) fn moves(from: String, to: String, inode: InodeNo) -> Self {
+        Self { takes: Some(from), puts: Some((to, inode)) }
+    }
+
+    pub(super) fn apply(&self, names: &mut BTreeMap<String, InodeNo>) {
+        if let Some(name) = &self.takes {
+            names.remove(name);
+        }
+        if let Some((name, inode)) = &self.puts {
+            names.insert(name.clone(), *inode);
+        }
+    }
+}
+
+impl Directory {
+    /// Names that are durable and nothing else.
+    pub(super) fn durable(names: BTreeMap<String, InodeNo>) -> Self {
+        Self { durable: names.clone(), names, pending: Vec::new() }
+    }
+
+    pub(super) fn names(&self) -> impl Iterator<Item = (&String, InodeNo)> {
+        self.names.iter().map(|(name, inode)| (name, *inode))
+    }
+
+    /// All names become durable.
+    pub(super) fn sync(&mut self) {
+        self.durable = self.names.clone();
+        self.pending.clear();
+    }
+
+    /// Files that a process, or a process after some power cut, can reach.
+    fn reachable(&self) -> impl Iterator<Item = InodeNo> {
+        let pending = self.pending.iter().filter_map(|change| change.puts.as_ref()).map(|(_, inode)| *inode);
+        self.names.values().chain(self.durable.values()).copied().chain(pending)
+    }
+}
+
+impl Disk {
+    pub(super) fn dir(&self, dir: &Path) -> io::Result<&Directory> {
+        self.dirs.get(dir).ok_or_else(|| io::ErrorKind::NotFound.into())
+    }
+
+    pub(super) fn dir_mut(&mut self, dir: &Path) -> io::Result<&mut Directory> {
+        self.dirs.get_mut(dir).ok_or_else(|| io::ErrorKind::NotFound.into())
+    }
+
+    /// The file of this name.
+    pub(super) fn find(&self, path: &Path) -> io::Result<InodeNo> {
+        let dir = self.dir(parent_of(path)?)?;
+        dir.names.get(&name_of(path)).copied().ok_or_else(|| io::ErrorKind::NotFound.into())
+    }
+
+    /// Nobody has this name yet, and its directory exists.
+    pub(super) fn check_free(&self, path: &Path) -> io::Result<()> {
+        let dir = self.dir(parent_of(path)?)?;
+        if dir.names.contains_key(&name_of(path)) || self.dirs.contains_key(path) {
+            return Err(io::ErrorKind::AlreadyExists.into());
+        }
+        Ok(())
+    }
+
+    pub(super) fn create_dir_all(&mut self, dir: &Path) -> io::Result<()> {
+        if dir.ancestors().any(|dir| self.find(dir).is_ok()) {
+            return Err(io::ErrorKind::NotADirectory.into());
+        }
+        for dir in dir.ancestors() {
+            self.dirs.entry(dir.to_owned()).or_default();
+        }
+        Ok(())
+    }
+
+    /// Changes the directory that `path` is in.
+    pub(super) fn change(&mut self, path: &Path, change: Change) -> io::Result<()> {
+        let dir = self.dir_mut(parent_of(path)?)?;
+        change.apply(&mut dir.names);
+        dir.pending.push(change);
+        Ok(())
+    }
+
+    pub(super) fn new_inode(&mut self) -> InodeNo {
+        let inode = self.next_inode;
+        self.next_inode += 1;
+        self.inodes.insert(inode, Inode::default());
+        inode
+    }
+
+    pub(super) fn inode(&self, inode: InodeNo) -> &Inode {
+        // Numbers come from `new_inode`, and nothing takes one away from a live disk.
+        &self.inodes[&inode]
+    }
+
+    pub(super) fn inode_mut(&mut self, inode: InodeNo) -> &mut Inode {
+        self.inodes.entry(inode).or_default()
+    }
+
+    /// Bytes that still fit.
+    pub(super) fn room(&self) -> usize {
+        let Some(capacity) = self.capacity else { return usize::MAX };
+        let named: BTreeSet<InodeNo> =
+            self.dirs.values().flat_map(|dir| dir.names.values()).copied().collect();
+        let used: u64 = named.iter().map(|inode| self.inode(*inode).len()).sum();
+        usize::try_from(capacity.saturating_sub(used)).unwrap_or(usize::MAX)
+    }
+
+    /// Puts a durable file there.
+    pub(super) fn put_durable(&mut self, path: &Path, bytes: &[u8]) -> io::Result<()> {
+        let inode = self.new_inode();
+        let file = self.inode_mut(inode);
+        file.append(bytes);
+        file.sync();
+        let dir = self.dir_mut(parent_of(path)?)?;
+        dir.names.insert(name_of(path), inode);
+        dir.durable.insert(name_of(path), inode);
+        Ok(())
+    }
+
+    /// The same disk without the files that nobody can reach again.
+    pub(super) fn reachable(&self) -> Self {
+        let live: BTreeSet<InodeNo> = self.dirs.values().flat_map(Directory::reachable).collect();
+        let mut disk = self.clone();
+        disk.inodes.retain(|inode, _| live.contains(inode));
+        disk
+    }
+}
+
+fn parent_of(path: &Path) -> io::Result<&Path> {
+    path.parent().ok_or_else(|| io::ErrorKind::NotFound.into())
+}
