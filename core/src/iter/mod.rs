@@ -1,0 +1,38 @@
+//! From internal entries to what a caller sees.
+//!
+//! ```text
+//! Iter, Cursor      public; owned keys and values, movers, stickiness of errors
+//!   Visible         one entry a key: the newest the snapshot sees, no tombstones, inside the bounds
+//!     Merge         all sources as one sorted stream of versions
+//!       Source ...  memtables and tables
+//! ```
+
+mod bounds;
+mod cursor;
+#[expect(clippy::module_inception, reason = "the public type's name is the module's")]
+mod iter;
+mod merge;
+mod visible;
+
+use kiban_formats::SeqNo;
+
+use crate::error::Result;
+use crate::source::Source;
+
+pub(crate) use bounds::Bounds;
+pub(crate) use merge::Merge;
+
+pub use cursor::Cursor;
+pub use iter::Iter;
+
+/// What an iterator reads: the memtables and tables of a moment, and a snapshot. Whoever holds
+/// it keeps them alive.
+pub(crate) trait ReadView: Send + Sync {
+    /// A fresh source for each memtable and table, newest first. Opens nothing: trouble is
+    /// reported by the source when it is first moved.
+    fn sources(&self) -> Vec<Box<dyn Source>>;
+    /// The greatest sequence number that is seen.
+    fn snapshot(&self) -> SeqNo;
+    /// `Closed` once the store is. Called at each step: cheap.
+    fn check_open(&self) -> Result<()>;
+}
