@@ -12,8 +12,8 @@ use std::path::{Path, PathBuf};
 /// The folders that must not reach past the seam.
 const FOLDERS: [&str; 3] = ["formats/src", "indexes/src", "core/src"];
 
-/// The one file that talks to the operating system.
-const FILE_SYSTEM: &str = "core/src/storage/fs.rs";
+/// The one module that talks to the operating system.
+const FILE_SYSTEM: &str = "core/src/storage/fs";
 
 /// Files, clocks, randomness, sockets and the environment, by the names a program needs for them.
 const FORBIDDEN: [&str; 14] = [
@@ -120,7 +120,7 @@ fn the_engine_touches_storage_clock_and_randomness_through_the_seam_alone() {
     let mut broken = Vec::new();
     for (file, source) in &sources {
         let is_test = file.ancestors().any(|part| for_tests.contains(part));
-        if is_test || **file == root.join(FILE_SYSTEM) {
+        if is_test || file.starts_with(root.join(FILE_SYSTEM)) {
             continue;
         }
         let name = file.strip_prefix(root).unwrap().display();

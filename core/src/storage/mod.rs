@@ -16,7 +16,6 @@ mod counting;
 mod fs;
 #[cfg(any(test, feature = "storage-api"))]
 mod locks;
-mod map;
 #[cfg(any(test, feature = "storage-api"))]
 mod mem;
 #[cfg(any(test, feature = "storage-api"))]
@@ -41,6 +40,10 @@ pub use sim::{Effect, Fault, Op, SimStorage};
 
 /// A file open for reading. Files of a store never change once their writer is done, and only
 /// grow before.
+#[cfg_attr(
+    feature = "storage-api",
+    expect(clippy::len_without_is_empty, reason = "no caller asks whether a file is empty")
+)]
 pub trait ReadFile: Send + Sync + Debug {
     /// Length in bytes now.
     fn len(&self) -> io::Result<u64>;

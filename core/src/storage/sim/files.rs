@@ -7,8 +7,7 @@ use std::sync::{Arc, Mutex};
 use super::World;
 use super::disk::InodeNo;
 use super::fault::{Op, Outcome};
-use crate::storage::map::MemMap;
-use crate::storage::mem::slice_at;
+use crate::storage::mem::{MemMap, slice_at};
 use crate::storage::{Map, ReadFile, SyncFile, WriteFile};
 use crate::sync::lock;
 

@@ -1,6 +1,6 @@
-//! Maps: a file in the address space, or a copy where the storage lives in memory.
+//! A file in the address space.
 //!
-//! The only unsafe code of the storage seam is the one call that maps a file.
+//! The only unsafe code of the storage seam is the one call below that maps a file.
 
 use std::fmt;
 use std::fs::File;
@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use memmap2::{Mmap, MmapOptions};
 
-use super::Map;
+use crate::storage::Map;
 
 /// The first bytes of a file, mapped read-only.
 pub(crate) struct FileMap(Mmap);
@@ -18,12 +18,9 @@ pub(crate) struct FileMap(Mmap);
 impl FileMap {
     /// Maps the first `len` bytes of `file`; `UnexpectedEof` if it is shorter. Touching a page
     /// that lies past the end of a file is a signal, so the length is checked here, once.
-    pub(crate) fn new(file: &File, len: u64) -> io::Result<Arc<dyn Map>> {
+    pub(crate) fn map(file: &File, len: u64) -> io::Result<Arc<dyn Map>> {
         if len > file.metadata()?.len() {
             return Err(io::ErrorKind::UnexpectedEof.into());
-        }
-        if len == 0 {
-            return Ok(Arc::new(MemMap::copy(&[])));
         }
         let map_bytes = usize::try_from(len).map_err(|_| io::Error::from(io::ErrorKind::OutOfMemory))?;
         // SAFETY: The slice that comes of this must not change while it is borrowed. Files of a
@@ -51,28 +48,3 @@ impl fmt::Debug for FileMap {
 }
 
 impl Map for FileMap {}
-
-/// A copy of bytes that calls itself a map.
-pub(crate) struct MemMap(Box<[u8]>);
-
-impl MemMap {
-    /// Copies `bytes`.
-    pub(crate) fn copy(bytes: &[u8]) -> Self {
-        Self(bytes.into())
-    }
-}
-
-impl Deref for MemMap {
-    type Target = [u8];
-    fn deref(&self) -> &[u8] {
-        &self.0
-    }
-}
-
-impl fmt::Debug for MemMap {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "MemMap({} bytes)", self.0.len())
-    }
-}
-
-impl Map for MemMap {}

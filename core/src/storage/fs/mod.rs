@@ -1,5 +1,7 @@
 //! The file system, through std. Unix.
 
+mod map;
+
 use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
 use std::io::{self, IoSlice, Write};
 use std::os::unix::fs::{DirBuilderExt, FileExt, OpenOptionsExt};
@@ -7,7 +9,8 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use super::map::FileMap;
+use map::FileMap;
+
 use super::{DirEntry, Lock, LockMode, Map, ReadFile, Storage, SyncFile, WriteFile};
 
 /// Owner only: keys and values are nobody else's business.
@@ -191,7 +194,7 @@ impl ReadFile for FsReadFile {
     }
 
     fn map(&self, len: u64) -> io::Result<Arc<dyn Map>> {
-        FileMap::new(&self.0, len)
+        FileMap::map(&self.0, len)
     }
 }
 
