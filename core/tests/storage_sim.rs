@@ -77,7 +77,9 @@ fn unsynced_bytes_survive_in_any_length_and_any_sector_but_never_changed() {
         }
         whole += usize::from(left == expect);
         none += usize::from(left.len() == 700);
-        cut += usize::from(left.len() % 512 != 0 && !left.contains(&0) && (701..3000).contains(&left.len()));
+        cut += usize::from(
+            !left.len().is_multiple_of(512) && !left.contains(&0) && (701..3000).contains(&left.len()),
+        );
         let first_zero = left.iter().position(|byte| *byte == 0);
         hole += usize::from(first_zero.is_some_and(|zero| left[zero..].iter().any(|byte| *byte != 0)));
         half_sector += usize::from(first_zero.is_some_and(|zero| [900, 1000].contains(&zero)));
