@@ -1,6 +1,7 @@
 //! Kiban: an embedded LSM key-value store whose point index is a plug-in.
 
 mod error;
+mod iter;
 mod memtable;
 mod settings;
 mod source;
@@ -13,5 +14,6 @@ mod sync;
 mod value;
 
 pub use error::{Error, ErrorKind, Result};
+pub use iter::{Cursor, Iter};
 pub use settings::{Durability, RecoveryMode, Settings, defaults};
 pub use value::{Key, Value};

@@ -111,7 +111,8 @@ mod tests {
     #[test]
     fn inverted_and_empty_ranges_are_seen() {
         use Bound::{Excluded, Included, Unbounded};
-        let empty = |lower: Bound<&str>, upper: Bound<&str>| Bounds::of_range(&(lower, upper)).is_empty();
+        let empty =
+            |lower: Bound<&str>, upper: Bound<&str>| Bounds::of_range::<&str>(&(lower, upper)).is_empty();
         assert!(empty(Included("m"), Excluded("m")));
         assert!(empty(Included("m"), Excluded("f")));
         assert!(empty(Included("m"), Included("f")));

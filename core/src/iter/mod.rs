@@ -36,3 +36,6 @@ pub(crate) trait ReadView: Send + Sync {
     /// `Closed` once the store is. Called at each step: cheap.
     fn check_open(&self) -> Result<()>;
 }
+
+#[cfg(test)]
+mod tests;
