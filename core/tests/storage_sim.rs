@@ -248,6 +248,20 @@ fn faults_strike_at_the_operation_they_name_once_or_for_good() {
 }
 
 #[test]
+fn a_fault_on_a_name_lets_other_files_be() {
+    let sim = disk();
+    let mut log = sim.create(&file("1.log")).unwrap();
+    let mut table = sim.create(&file("2.sst.tmp")).unwrap();
+    sim.inject(Fault::at_op(Op::Append, 2, Effect::Eio).on(".sst"));
+    for _ in 0..3 {
+        log.append(&[b"x"]).unwrap();
+    }
+    table.append(&[b"x"]).unwrap();
+    assert!(table.append(&[b"x"]).is_err());
+    log.append(&[b"x"]).unwrap();
+}
+
+#[test]
 fn a_crash_stops_the_machine_and_its_operation_may_have_happened() {
     let mut seen = BTreeSet::new();
     for seed in 0..50 {

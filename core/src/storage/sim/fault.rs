@@ -61,6 +61,9 @@ pub enum Effect {
 pub struct Fault {
     /// Which operations it counts; `None`: all.
     pub op: Option<Op>,
+    /// It counts only operations on files, or directories, whose name has this part. A file that
+    /// is open keeps the name it was opened by.
+    pub name: Option<&'static str>,
     /// It strikes at the n-th of them from now on, counted from 1.
     pub nth: u64,
     /// What it does.
@@ -72,12 +75,17 @@ pub struct Fault {
 impl Fault {
     /// Strikes once, at the `nth` operation of any kind from now on.
     pub fn at(nth: u64, effect: Effect) -> Self {
-        Self { op: None, nth, effect, sticky: false }
+        Self { op: None, name: None, nth, effect, sticky: false }
     }
 
     /// Strikes once, at the `nth` operation of kind `op` from now on.
     pub fn at_op(op: Op, nth: u64, effect: Effect) -> Self {
-        Self { op: Some(op), nth, effect, sticky: false }
+        Self { op: Some(op), ..Self::at(nth, effect) }
+    }
+
+    /// Counts only operations on names that have this part.
+    pub fn on(self, part: &'static str) -> Self {
+        Self { name: Some(part), ..self }
     }
 
     /// Goes on striking.
@@ -138,12 +146,12 @@ impl Faults {
     }
 
     /// Counts an operation and says what becomes of it.
-    pub(super) fn begin(&mut self, op: Op, random: &mut Random) -> Outcome {
+    pub(super) fn begin(&mut self, op: Op, name: &str, random: &mut Random) -> Outcome {
         if self.off {
             return Outcome::Fail(off_error());
         }
         *self.counts.entry(op).or_default() += 1;
-        match self.strike(op) {
+        match self.strike(op, name) {
             None => Outcome::Go,
             Some(Effect::Crash) => {
                 self.off = true;
@@ -157,10 +165,12 @@ impl Faults {
     }
 
     /// The effect of the first fault that is due. All that count this operation count it.
-    fn strike(&mut self, op: Op) -> Option<Effect> {
+    fn strike(&mut self, op: Op, name: &str) -> Option<Effect> {
         let mut due = None;
         self.armed.retain_mut(|fault| {
-            if fault.op.is_some_and(|counted| counted != op) {
+            let counts = fault.op.is_none_or(|counted| counted == op)
+                && fault.name.is_none_or(|part| name.contains(part));
+            if !counts {
                 return true;
             }
             fault.nth = fault.nth.saturating_sub(1);

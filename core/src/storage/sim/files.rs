@@ -11,43 +11,54 @@ use crate::storage::mem::{MemMap, slice_at};
 use crate::storage::{Map, ReadFile, SyncFile, WriteFile};
 use crate::sync::lock;
 
-/// A file to read.
-pub(super) struct SimReadFile {
+/// An open file.
+#[derive(Clone)]
+pub(super) struct Handle {
     pub(super) world: Arc<Mutex<World>>,
     pub(super) inode: InodeNo,
+    /// The name it was opened by.
+    pub(super) name: String,
 }
+
+impl fmt::Debug for Handle {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.name)
+    }
+}
+
+/// A file to read.
+#[derive(Debug)]
+pub(super) struct SimReadFile(pub(super) Handle);
 
 impl ReadFile for SimReadFile {
     fn len(&self) -> io::Result<u64> {
-        Ok(lock(&self.world).disk.inode(self.inode).len())
+        Ok(lock(&self.0.world).disk.inode(self.0.inode).len())
     }
 
     fn read_at(&self, buf: &mut [u8], offset: u64) -> io::Result<()> {
-        let mut world = lock(&self.world);
-        world.look(Op::Read)?;
-        buf.copy_from_slice(slice_at(world.disk.inode(self.inode).bytes(), offset, buf.len())?);
+        let mut world = lock(&self.0.world);
+        world.look(Op::Read, &self.0.name)?;
+        buf.copy_from_slice(slice_at(world.disk.inode(self.0.inode).bytes(), offset, buf.len())?);
         Ok(())
     }
 
     fn map(&self, len: u64) -> io::Result<Arc<dyn Map>> {
-        let mut world = lock(&self.world);
-        world.look(Op::Map)?;
+        let mut world = lock(&self.0.world);
+        world.look(Op::Map, &self.0.name)?;
         let len = usize::try_from(len).unwrap_or(usize::MAX);
-        Ok(Arc::new(MemMap::copy(slice_at(world.disk.inode(self.inode).bytes(), 0, len)?)))
+        Ok(Arc::new(MemMap::copy(slice_at(world.disk.inode(self.0.inode).bytes(), 0, len)?)))
     }
 }
 
 /// A file to append to.
-pub(super) struct SimWriteFile {
-    pub(super) world: Arc<Mutex<World>>,
-    pub(super) inode: InodeNo,
-}
+#[derive(Debug)]
+pub(super) struct SimWriteFile(pub(super) Handle);
 
 impl WriteFile for SimWriteFile {
     fn append(&mut self, parts: &[&[u8]]) -> io::Result<()> {
         let bytes = parts.concat();
-        let mut world = lock(&self.world);
-        let (landed, result) = match world.begin(Op::Append) {
+        let mut world = lock(&self.0.world);
+        let (landed, result) = match world.begin(Op::Append, &self.0.name) {
             Outcome::Go => (bytes.len(), Ok(())),
             Outcome::Fail(error) | Outcome::Drop(error) => (0, Err(error)),
             Outcome::Short(error) | Outcome::Crash { error, .. } => {
@@ -56,7 +67,7 @@ impl WriteFile for SimWriteFile {
             }
         };
         let room = world.disk.room();
-        world.disk.inode_mut(self.inode).append(&bytes[..landed.min(room)]);
+        world.disk.inode_mut(self.0.inode).append(&bytes[..landed.min(room)]);
         match result {
             Ok(()) if landed > room => Err(rustix::io::Errno::NOSPC.into()),
             result => result,
@@ -64,57 +75,45 @@ impl WriteFile for SimWriteFile {
     }
 
     fn sync(&mut self) -> io::Result<()> {
-        sync(&self.world, self.inode)
+        self.0.sync()
     }
 
     fn syncer(&self) -> io::Result<Arc<dyn SyncFile>> {
-        Ok(Arc::new(SimSyncFile { world: self.world.clone(), inode: self.inode }))
+        Ok(Arc::new(SimSyncFile(self.0.clone())))
     }
 }
 
 /// Syncs a file that somebody else appends to.
-pub(super) struct SimSyncFile {
-    pub(super) world: Arc<Mutex<World>>,
-    pub(super) inode: InodeNo,
-}
+#[derive(Debug)]
+pub(super) struct SimSyncFile(pub(super) Handle);
 
 impl SyncFile for SimSyncFile {
     fn sync(&self) -> io::Result<()> {
-        sync(&self.world, self.inode)
+        self.0.sync()
     }
 }
 
-fn sync(world: &Mutex<World>, inode: InodeNo) -> io::Result<()> {
-    let mut world = lock(world);
-    let outcome = world.begin(Op::Sync);
-    let file = world.disk.inode_mut(inode);
-    match outcome {
-        Outcome::Go => {
-            file.sync();
-            Ok(())
-        }
-        Outcome::Fail(error) | Outcome::Short(error) => Err(error),
-        Outcome::Drop(error) => {
-            file.drop_unsynced();
-            Err(error)
-        }
-        Outcome::Crash { error, done } => {
-            if done {
+impl Handle {
+    fn sync(&self) -> io::Result<()> {
+        let mut world = lock(&self.world);
+        let outcome = world.begin(Op::Sync, &self.name);
+        let file = world.disk.inode_mut(self.inode);
+        match outcome {
+            Outcome::Go => {
                 file.sync();
+                Ok(())
             }
-            Err(error)
+            Outcome::Fail(error) | Outcome::Short(error) => Err(error),
+            Outcome::Drop(error) => {
+                file.drop_unsynced();
+                Err(error)
+            }
+            Outcome::Crash { error, done } => {
+                if done {
+                    file.sync();
+                }
+                Err(error)
+            }
         }
     }
 }
-
-macro_rules! debug_as_inode {
-    ($($name:ident),*) => {$(
-        impl fmt::Debug for $name {
-            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                write!(f, "{}({})", stringify!($name), self.inode)
-            }
-        }
-    )*};
-}
-
-debug_as_inode!(SimReadFile, SimWriteFile, SimSyncFile);

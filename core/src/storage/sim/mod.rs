@@ -26,10 +26,10 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
-use disk::{Change, Disk};
+use disk::{Change, Disk, InodeNo};
 pub use fault::{Effect, Fault, Op};
 use fault::{Faults, Outcome};
-use files::{SimReadFile, SimSyncFile, SimWriteFile};
+use files::{Handle, SimReadFile, SimSyncFile, SimWriteFile};
 
 use super::locks::LockTable;
 use super::mem::name_of;
@@ -133,14 +133,23 @@ impl SimStorage {
         self.world().disk.put_durable(path, bytes)
     }
 
+    fn handle(&self, path: &Path, inode: InodeNo) -> Handle {
+        Handle { world: self.world.clone(), inode, name: name_of(path) }
+    }
+
     fn world(&self) -> MutexGuard<'_, World> {
         lock(&self.world)
     }
 
     /// An operation that changes names: `change` runs unless a fault forbids it.
-    fn renaming(&self, op: Op, change: impl FnOnce(&mut Disk) -> io::Result<()>) -> io::Result<()> {
+    fn renaming(
+        &self,
+        op: Op,
+        path: &Path,
+        change: impl FnOnce(&mut Disk) -> io::Result<()>,
+    ) -> io::Result<()> {
         let mut world = self.world();
-        match world.begin(op) {
+        match world.begin(op, &name_of(path)) {
             Outcome::Go => change(&mut world.disk),
             Outcome::Fail(error) => Err(error),
             Outcome::Crash { error, done } => {
@@ -157,13 +166,13 @@ impl SimStorage {
 
 impl World {
     /// Counts an operation and says what becomes of it.
-    fn begin(&mut self, op: Op) -> Outcome {
-        self.faults.begin(op, &mut self.random)
+    fn begin(&mut self, op: Op, name: &str) -> Outcome {
+        self.faults.begin(op, name, &mut self.random)
     }
 
     /// An operation that only looks.
-    fn look(&mut self, op: Op) -> io::Result<()> {
-        match self.begin(op) {
+    fn look(&mut self, op: Op, name: &str) -> io::Result<()> {
+        match self.begin(op, name) {
             Outcome::Go => Ok(()),
             Outcome::Fail(error)
             | Outcome::Crash { error, .. }
@@ -181,12 +190,12 @@ impl fmt::Debug for SimStorage {
 
 impl Storage for SimStorage {
     fn create_dir_all(&self, dir: &Path) -> io::Result<()> {
-        self.renaming(Op::CreateDir, |disk| disk.create_dir_all(dir))
+        self.renaming(Op::CreateDir, dir, |disk| disk.create_dir_all(dir))
     }
 
     fn list(&self, dir: &Path) -> io::Result<Vec<DirEntry>> {
         let mut world = self.world();
-        world.look(Op::List)?;
+        world.look(Op::List, &name_of(dir))?;
         let names = world.disk.dir(dir)?.names();
         Ok(names
             .map(|(name, inode)| DirEntry { name: name.clone(), len: world.disk.inode(inode).len() })
@@ -195,34 +204,34 @@ impl Storage for SimStorage {
 
     fn open(&self, path: &Path) -> io::Result<Arc<dyn ReadFile>> {
         let mut world = self.world();
-        world.look(Op::Open)?;
+        world.look(Op::Open, &name_of(path))?;
         let inode = world.disk.find(path)?;
-        Ok(Arc::new(SimReadFile { world: self.world.clone(), inode }))
+        Ok(Arc::new(SimReadFile(self.handle(path, inode))))
     }
 
     fn create(&self, path: &Path) -> io::Result<Box<dyn WriteFile>> {
         let mut made = None;
-        self.renaming(Op::Create, |disk| {
+        self.renaming(Op::Create, path, |disk| {
             disk.check_free(path)?;
             let inode = disk.new_inode();
             made = Some(inode);
             disk.change(path, Change::puts(name_of(path), inode))
         })?;
         match made {
-            Some(inode) => Ok(Box::new(SimWriteFile { world: self.world.clone(), inode })),
+            Some(inode) => Ok(Box::new(SimWriteFile(self.handle(path, inode)))),
             None => Err(io::Error::other("no file was made")),
         }
     }
 
     fn open_sync(&self, path: &Path) -> io::Result<Arc<dyn SyncFile>> {
         let mut world = self.world();
-        world.look(Op::Open)?;
+        world.look(Op::Open, &name_of(path))?;
         let inode = world.disk.find(path)?;
-        Ok(Arc::new(SimSyncFile { world: self.world.clone(), inode }))
+        Ok(Arc::new(SimSyncFile(self.handle(path, inode))))
     }
 
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
-        self.renaming(Op::Rename, |disk| {
+        self.renaming(Op::Rename, to, |disk| {
             let inode = disk.find(from)?;
             if from.parent() != to.parent() {
                 return Err(io::ErrorKind::CrossesDevices.into());
@@ -232,7 +241,7 @@ impl Storage for SimStorage {
     }
 
     fn link(&self, from: &Path, to: &Path) -> io::Result<()> {
-        self.renaming(Op::Link, |disk| {
+        self.renaming(Op::Link, to, |disk| {
             let inode = disk.find(from)?;
             disk.check_free(to)?;
             disk.change(to, Change::puts(name_of(to), inode))
@@ -240,18 +249,18 @@ impl Storage for SimStorage {
     }
 
     fn remove(&self, path: &Path) -> io::Result<()> {
-        self.renaming(Op::Remove, |disk| {
+        self.renaming(Op::Remove, path, |disk| {
             disk.find(path)?;
             disk.change(path, Change::takes(name_of(path)))
         })
     }
 
     fn sync_dir(&self, dir: &Path) -> io::Result<()> {
-        self.renaming(Op::SyncDir, |disk| disk.dir_mut(dir).map(disk::Directory::sync))
+        self.renaming(Op::SyncDir, dir, |disk| disk.dir_mut(dir).map(disk::Directory::sync))
     }
 
     fn lock(&self, path: &Path, mode: LockMode) -> io::Result<Box<dyn Lock>> {
-        self.renaming(Op::Lock, |disk| match (disk.find(path), mode) {
+        self.renaming(Op::Lock, path, |disk| match (disk.find(path), mode) {
             (Ok(_), _) => Ok(()),
             (Err(error), LockMode::Shared) => Err(error),
             (Err(_), LockMode::Exclusive) => {
