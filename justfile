@@ -35,3 +35,25 @@ ab *ARGS:
 golden:
     KIBAN_UPDATE_GOLDEN=1 cargo test -p kiban-formats
     git diff --stat -- formats/golden
+
+# Power cuts and sudden deaths over many seeds; goes on where it stopped (`just crash-long 5000000`).
+crash-long seeds="1000000": (seeds-long "crash" "every_death_leaves_a_prefix_of_history" seeds "1000")
+
+# Random operations against a model, long walks; goes on where it stopped.
+soak seeds="100000" steps="4000": (seeds-long "model" "" seeds "200" steps)
+
+# Runs seeds 0 to `seeds` of a test in steps of `chunk`, and keeps the next one in the target folder.
+[private]
+seeds-long test name seeds chunk steps="400":
+    #!/usr/bin/env bash
+    set -euo pipefail
+    state="${CARGO_TARGET_DIR:-target}/{{test}}-long.next"
+    next="$(cat "$state" 2>/dev/null || echo 0)"
+    echo "{{test}}: from seed $next; remove $state to begin again"
+    while [ "$next" -lt "{{seeds}}" ]; do
+        KIBAN_SEED_FROM="$next" KIBAN_SEEDS="{{chunk}}" KIBAN_MODEL_STEPS="{{steps}}" \
+            cargo test -q -p kiban --test "{{test}}" {{name}}
+        next=$((next + {{chunk}}))
+        echo "$next" >"$state"
+        echo "{{test}}: seeds below $next passed"
+    done
