@@ -79,6 +79,12 @@ pub enum RecoveryMode {
 
 /// All numbers of the engine. As JSON or TOML: flat, these names, unknown names are errors, and
 /// a name left out has its default.
+///
+/// ```
+/// let settings = kiban::Settings { cache_bytes: 0, memtable_bytes: 4 << 20, ..Default::default() };
+/// settings.validate()?;
+/// # Ok::<(), kiban::Error>(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Settings {

@@ -136,6 +136,7 @@ impl Cursor {
 
     fn moving(&mut self, mover: impl FnOnce(&mut Visible) -> Result<bool>) -> Result<bool> {
         if let State::New(view, bounds) = &self.state {
+            view.check_open()?;
             let visible = Visible::new(Merge::new(view.sources()), view.snapshot(), bounds.clone());
             self.state = State::Open(Arc::clone(view), Box::new(visible));
         }

@@ -14,13 +14,11 @@ use crate::source::{EntryRef, Source};
 use crate::value::{Key, Value};
 
 /// A [`Source`] of all entries of its sources, in order. An entry that stands in two sources
-/// with the same key and sequence, as after a repeated replay, is shown once: the one of the
-/// source that comes first.
+/// with the same key and sequence, as after a repeated replay, is shown once.
 ///
 /// An error of any source is an error of the merge: steps repeat it until a mover that does not
 /// depend on the place (`seek`, `seek_before`, `first`, `last`) succeeds.
 pub(crate) struct Merge {
-    /// Newest first.
     sources: Vec<Box<dyn Source>>,
     /// Numbers of the sources that stand on an entry; the first is the current one.
     heap: Vec<usize>,
@@ -29,7 +27,7 @@ pub(crate) struct Merge {
 }
 
 impl Merge {
-    /// A merge of these sources, newest first. It stands nowhere.
+    /// A merge of these sources, in any order. It stands nowhere.
     pub(crate) fn new(sources: Vec<Box<dyn Source>>) -> Self {
         Self { sources, heap: Vec::new(), forward: true, error: None }
     }
@@ -129,13 +127,11 @@ impl Merge {
         }
     }
 
-    /// Which of two places of the heap comes first in the direction of travel; of equal entries,
-    /// the newer source's.
+    /// Which of two places of the heap comes first in the direction of travel.
     fn compare(&self, a: usize, b: usize) -> Ordering {
         let (left, right) = (self.standing(a), self.standing(b));
         let order = left.key.cmp(right.key).then(right.seq.cmp(&left.seq));
-        let order = if self.forward { order } else { order.reverse() };
-        order.then(self.heap[a].cmp(&self.heap[b]))
+        if self.forward { order } else { order.reverse() }
     }
 
     fn standing(&self, at: usize) -> EntryRef<'_> {

@@ -1,6 +1,7 @@
 //! How far iterators walk: counted in moves of their sources.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use super::fake::{List, Version, View};
 use crate::iter::Bounds;
@@ -27,6 +28,8 @@ fn h04_a_bounded_scan_over_tombstones_stops_at_its_bounds() {
     assert!(view.iter(Bounds::of_prefix(b"p/")).next_back().is_none());
     let backward = view.moves() - forward;
     assert!((TOMBSTONES..TOMBSTONES + 20).contains(&backward), "{backward}");
+    // One version a key: stepped over, not sought past.
+    assert_eq!(view.lists[0].seeks.load(Ordering::Relaxed), 2);
 }
 
 #[test]

@@ -42,13 +42,15 @@ pub(super) struct List {
     versions: Vec<Version>,
     pub(super) bad: Option<usize>,
     pub(super) moves: AtomicU64,
+    /// Of these, the ones that are no steps.
+    pub(super) seeks: AtomicU64,
 }
 
 impl List {
     pub(super) fn new(mut versions: Vec<Version>) -> Self {
         versions.sort_by(|a, b| a.key.cmp(&b.key).then(b.seq.cmp(&a.seq)));
         versions.dedup_by(|a, b| (&a.key, a.seq) == (&b.key, b.seq));
-        Self { versions, bad: None, moves: AtomicU64::new(0) }
+        Self { versions, bad: None, moves: AtomicU64::new(0), seeks: AtomicU64::new(0) }
     }
 
     /// Number of versions before (`key`, `seq`).
@@ -92,15 +94,19 @@ pub(super) fn damage() -> Error {
 
 impl Source for ListSource {
     fn seek(&mut self, key: &[u8], seq: SeqNo) -> Result<()> {
+        self.list.seeks.fetch_add(1, Ordering::Relaxed);
         self.land(Some(self.list.before(key, seq)))
     }
     fn seek_before(&mut self, key: &[u8], seq: SeqNo) -> Result<()> {
+        self.list.seeks.fetch_add(1, Ordering::Relaxed);
         self.land(self.list.before(key, seq).checked_sub(1))
     }
     fn first(&mut self) -> Result<()> {
+        self.list.seeks.fetch_add(1, Ordering::Relaxed);
         self.land(Some(0))
     }
     fn last(&mut self) -> Result<()> {
+        self.list.seeks.fetch_add(1, Ordering::Relaxed);
         self.land(self.list.versions.len().checked_sub(1))
     }
     fn next(&mut self) -> Result<()> {
@@ -117,7 +123,7 @@ impl Source for ListSource {
     }
 }
 
-/// A memtable and some lists, newest first.
+/// A memtable and some lists.
 #[derive(Debug)]
 pub(super) struct View {
     memtable: Option<Arc<Memtable>>,
@@ -130,6 +136,11 @@ impl View {
     pub(super) fn new(lists: Vec<List>, snapshot: u64) -> Self {
         let lists = lists.into_iter().map(Arc::new).collect();
         Self { memtable: None, lists, snapshot, closed: AtomicBool::new(false) }
+    }
+
+    /// A memtable that somebody may be writing to.
+    pub(super) fn over(memtable: &Arc<Memtable>, snapshot: u64) -> Self {
+        Self { memtable: Some(Arc::clone(memtable)), ..Self::new(vec![], snapshot) }
     }
 
     /// The same, with these versions in a memtable before the lists.

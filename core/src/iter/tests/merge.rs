@@ -87,18 +87,20 @@ proptest! {
 }
 
 #[test]
-fn of_an_entry_that_stands_in_two_sources_the_newer_source_shows_it() {
-    let list = |value: &[u8]| {
-        let version = Version { key: b"k".to_vec(), seq: 5, value: Some(value.to_vec()) };
-        Box::new(ListSource::new(&Arc::new(List::new(vec![version])))) as Box<dyn Source>
-    };
-    let mut merge = Merge::new(vec![list(b"newer"), list(b"older")]);
+fn a_failed_merge_repeats_its_error_until_it_is_placed_anew() {
+    let good = List::new(vec![Version::put(b"b", 1), Version::put(b"d", 1)]);
+    let mut bad = List::new(vec![Version::put(b"a", 1), Version::put(b"c", 1)]);
+    bad.bad = Some(1);
+    let source = |list| Box::new(ListSource::new(&Arc::new(list))) as Box<dyn Source>;
+    let mut merge = Merge::new(vec![source(good), source(bad)]);
     merge.first().unwrap();
-    assert_eq!(merge.value(), b"newer");
+    for _ in 0..2 {
+        assert!(merge.next().is_err());
+        assert!(merge.prev().is_err());
+        assert!(merge.entry().is_none());
+    }
+    merge.seek(b"d", SeqNo::MAX).unwrap();
+    assert_eq!(merge.entry().map(|entry| entry.key), Some(&b"d"[..]));
     merge.next().unwrap();
-    assert!(merge.entry().is_none());
-    merge.last().unwrap();
-    assert_eq!(merge.value(), b"newer");
-    merge.prev().unwrap();
     assert!(merge.entry().is_none());
 }
