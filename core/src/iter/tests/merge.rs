@@ -71,9 +71,9 @@ proptest! {
                     merge.last().unwrap();
                     sorted.len().checked_sub(1)
                 }
-                Move::Next => at.and_then(|here| {
+                Move::Next => at.map(|here| {
                     merge.next().unwrap();
-                    Some(here + 1)
+                    here + 1
                 }),
                 Move::Prev => at.and_then(|here| {
                     merge.prev().unwrap();
