@@ -6,8 +6,20 @@
 //! by the tests, so the tables in the docs are executed.
 #![forbid(unsafe_code)]
 
+pub mod crc;
+pub mod describe;
+mod entry_crc;
 mod error;
+mod fields;
+pub mod frame;
+pub mod log;
+pub mod manifest;
+mod pointer;
 mod types;
+pub mod varint;
 
+pub use entry_crc::{EntryHead, NEWEST_BIT, payload_crc};
 pub use error::{FormatError, Problem};
+pub use manifest::TableMeta;
+pub use pointer::{POINTER_BYTES, Pointer};
 pub use types::{FileNo, KeyspaceId, Kind, Level, PageNo, SeqNo, SlotNo, StoreId, TableId, UNIT_BYTES};

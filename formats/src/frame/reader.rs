@@ -1,0 +1,241 @@
+//! Reading frames, and judging the first one that cannot be read.
+//!
+//! The rules, in their order, for what stands at offset `o`:
+//!
+//! 1. Nothing: a clean end.
+//! 2. Zeros to the end of the file: space that was reserved, or an append of which nothing
+//!    reached the disk. The end.
+//! 3. A later frame of this file is whole and its durable mark covers `o`: damage.
+//! 4. The header is one changed byte away from a valid one: damage. A power cut changes no
+//!    single byte.
+//! 5. The header is valid and the frame reaches past the end of the file: a torn tail.
+//! 6. The header is valid and payload or end are wrong: a torn tail if the frame's part of some
+//!    512-byte sector is all zeros, that is, was never written; else damage.
+//! 7. Anything else (too few bytes for a header, or no header of ours): a torn tail.
+//!
+//! So one changed byte anywhere in a whole frame is found, bytes that somebody appended behind
+//! the last frame are ignored, and a power cut never makes a store refuse to open. What the rules
+//! cannot tell from a torn tail is larger damage to the last frames of a file of which no later
+//! mark says that they were durable; a log that was closed in order ends in such a mark.
+
+use std::io;
+
+use super::window::{Input, Window};
+use super::{FRAME_ALIGN, FRAME_HEADER_BYTES, FileHeader, FrameHeader, frame_tail};
+use crate::crc::crc32;
+use crate::{FormatError, Problem};
+
+/// What disks write as one.
+const SECTOR_BYTES: u64 = 512;
+
+/// A frame that was read and whose checksums hold.
+#[derive(Clone, Copy, Debug)]
+pub struct Frame<'a> {
+    /// Where it begins in the file.
+    pub offset: u64,
+    /// Where it ends.
+    pub end: u64,
+    /// What the payload is.
+    pub kind: u8,
+    /// What was durable when it was written.
+    pub durable: u64,
+    /// The payload.
+    pub payload: &'a [u8],
+}
+
+/// What is at the reader's place.
+#[derive(Clone, Copy, Debug)]
+pub enum Next<'a> {
+    /// A frame.
+    Frame(Frame<'a>),
+    /// No more frames.
+    End(Tail),
+}
+
+/// How a file of frames ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Tail {
+    /// With its last frame.
+    Clean,
+    /// With zeros.
+    Zeros,
+    /// With bytes that are no whole frame and of which nothing says that they ever were.
+    Torn,
+}
+
+/// Why reading stopped.
+#[derive(Debug, thiserror::Error)]
+pub enum ReadError {
+    /// The input failed.
+    #[error(transparent)]
+    Io(#[from] io::Error),
+    /// Bytes that were once right are wrong.
+    #[error(transparent)]
+    Format(#[from] FormatError),
+}
+
+/// Reads the frames of a file one after the other.
+#[derive(Debug)]
+pub struct FrameReader<I> {
+    window: Window<I>,
+    section: &'static str,
+    salt: u32,
+    offset: u64,
+    end: u64,
+}
+
+impl<I: Input> FrameReader<I> {
+    /// Reads the frames of `input`, whose header was read, from `offset` up to `end`, or to the
+    /// end of the input if that is less.
+    pub fn new(input: I, header: &FileHeader, offset: u64, end: u64) -> Self {
+        let end = end.min(input.len());
+        Self { window: Window::new(input), section: header.kind.name(), salt: header.salt(), offset, end }
+    }
+
+    /// Where the next frame begins: the end of the frames read so far.
+    pub fn offset(&self) -> u64 {
+        self.offset
+    }
+
+    /// The next frame. `lost` is the least durable mark that covers the frame at this place: in a
+    /// log the sequence it should begin with, in a manifest its offset + 1.
+    ///
+    /// # Errors
+    /// Damage, or the input's failure. The place does not move.
+    pub fn next(&mut self, lost: u64) -> Result<Next<'_>, ReadError> {
+        let start = self.offset;
+        let Some(header) = self.header_at(start)? else {
+            return self.judge(lost).map(Next::End);
+        };
+        let whole = match self.end_of(start, &header) {
+            Some(end) if self.is_whole(start, &header)? => Some(end),
+            _ => None,
+        };
+        let Some(end) = whole else {
+            return self.judge(lost).map(Next::End);
+        };
+        self.offset = end;
+        let payload = self.window.get(start + FRAME_HEADER_BYTES as u64, header.payload_len)?;
+        Ok(Next::Frame(Frame { offset: start, end, kind: header.kind, durable: header.durable, payload }))
+    }
+
+    /// Whether some whole frame at or after this place says that `lost` was durable.
+    ///
+    /// # Errors
+    /// The input's failure.
+    pub fn proves(&mut self, lost: u64) -> Result<bool, ReadError> {
+        let mut at = self.offset;
+        while at + FRAME_HEADER_BYTES as u64 <= self.end {
+            match self.header_at(at)? {
+                Some(header) if self.end_of(at, &header).is_some() && self.is_whole(at, &header)? => {
+                    if header.durable >= lost {
+                        return Ok(true);
+                    }
+                    at = self.end_of(at, &header).unwrap_or(self.end);
+                }
+                _ => at += FRAME_ALIGN,
+            }
+        }
+        Ok(false)
+    }
+
+    fn judge(&mut self, lost: u64) -> Result<Tail, ReadError> {
+        let start = self.offset;
+        if start >= self.end {
+            return Ok(Tail::Clean);
+        }
+        if self.is_zero(start, self.end)? {
+            return Ok(Tail::Zeros);
+        }
+        if self.proves(lost)? {
+            return Err(self.damage("a later frame says that this one was durable"));
+        }
+        let Some(header) = self.header_at(start)? else {
+            return if self.is_one_byte_off(start)? {
+                Err(self.damage("a frame's header has a changed byte"))
+            } else {
+                Ok(Tail::Torn)
+            };
+        };
+        match self.end_of(start, &header) {
+            None => Ok(Tail::Torn),
+            Some(end) if self.has_unwritten_sector(start, end)? => Ok(Tail::Torn),
+            Some(_) => {
+                let payload = self.window.get(start + FRAME_HEADER_BYTES as u64, header.payload_len)?;
+                let (stored, computed) = (header.payload_crc, crc32(payload));
+                let problem = if stored == computed {
+                    Problem::Invalid("a frame's end has a changed byte".into())
+                } else {
+                    Problem::Checksum { stored, computed }
+                };
+                Err(FormatError::new(self.section, start, problem).into())
+            }
+        }
+    }
+
+    fn damage(&self, what: &'static str) -> ReadError {
+        FormatError::invalid(self.section, self.offset, what).into()
+    }
+
+    fn header_bytes(&mut self, at: u64) -> io::Result<Option<[u8; FRAME_HEADER_BYTES]>> {
+        if at + FRAME_HEADER_BYTES as u64 > self.end {
+            return Ok(None);
+        }
+        let mut bytes = [0; FRAME_HEADER_BYTES];
+        bytes.copy_from_slice(self.window.get(at, FRAME_HEADER_BYTES as u64)?);
+        Ok(Some(bytes))
+    }
+
+    fn header_at(&mut self, at: u64) -> io::Result<Option<FrameHeader>> {
+        Ok(self.header_bytes(at)?.and_then(|bytes| FrameHeader::decode(&bytes, self.salt)))
+    }
+
+    /// Where the frame ends, if that is inside the file.
+    fn end_of(&self, start: u64, header: &FrameHeader) -> Option<u64> {
+        let end = start.checked_add(header.frame_len()?)?;
+        (end <= self.end).then_some(end)
+    }
+
+    /// Whether payload and end are right. The frame lies inside the file.
+    fn is_whole(&mut self, start: u64, header: &FrameHeader) -> io::Result<bool> {
+        let tail = frame_tail(header.payload_len);
+        let body =
+            self.window.get(start + FRAME_HEADER_BYTES as u64, header.payload_len + tail.len() as u64)?;
+        let (payload, end) = body.split_at(body.len() - tail.len());
+        Ok(end == tail && crc32(payload) == header.payload_crc)
+    }
+
+    fn is_zero(&mut self, mut from: u64, to: u64) -> io::Result<bool> {
+        while from < to {
+            let len = (to - from).min(SECTOR_BYTES * 8);
+            if self.window.get(from, len)?.iter().any(|byte| *byte != 0) {
+                return Ok(false);
+            }
+            from += len;
+        }
+        Ok(true)
+    }
+
+    fn has_unwritten_sector(&mut self, start: u64, end: u64) -> io::Result<bool> {
+        let mut from = start;
+        while from < end {
+            let to = (from / SECTOR_BYTES + 1).saturating_mul(SECTOR_BYTES).min(end);
+            if self.is_zero(from, to)? {
+                return Ok(true);
+            }
+            from = to;
+        }
+        Ok(false)
+    }
+
+    fn is_one_byte_off(&mut self, at: u64) -> io::Result<bool> {
+        let Some(bytes) = self.header_bytes(at)? else { return Ok(false) };
+        Ok((0..FRAME_HEADER_BYTES).any(|place| {
+            let mut changed = bytes;
+            (0..=u8::MAX).any(|byte| {
+                changed[place] = byte;
+                FrameHeader::decode(&changed, self.salt).is_some()
+            })
+        }))
+    }
+}

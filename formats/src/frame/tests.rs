@@ -1,0 +1,162 @@
+use super::*;
+use crate::{FileNo, SeqNo, StoreId};
+
+const HEADER: FileHeader = FileHeader {
+    kind: FileKind::Log,
+    store_id: StoreId([7; 16]),
+    no: FileNo(3),
+    previous: FileNo(0),
+    previous_len: 0,
+    first_seq: SeqNo(1),
+    durable_seq: SeqNo(0),
+};
+
+/// A file of frames; frame `i` has kind 1, payload `payloads[i]` and mark `durable(i)`.
+fn file(payloads: &[Vec<u8>], durable: impl Fn(usize) -> u64) -> Vec<u8> {
+    let mut bytes = HEADER.encode().to_vec();
+    for (ordinal, payload) in payloads.iter().enumerate() {
+        let header = FrameHeader {
+            kind: 1,
+            payload_len: payload.len() as u64,
+            durable: durable(ordinal),
+            payload_crc: crc32(payload),
+        };
+        bytes.extend_from_slice(&header.encode(HEADER.salt()));
+        bytes.extend_from_slice(payload);
+        bytes.extend_from_slice(frame_tail(payload.len() as u64));
+    }
+    bytes
+}
+
+/// The payloads read, and how it ended. Frame `i` holds "sequence" `i + 1`.
+fn read(bytes: &[u8]) -> (Vec<Vec<u8>>, Result<Tail, ReadError>) {
+    let mut reader = FrameReader::new(bytes, &HEADER, FILE_HEADER_BYTES as u64, u64::MAX);
+    let mut payloads = Vec::new();
+    loop {
+        match reader.next(payloads.len() as u64 + 1) {
+            Ok(Next::Frame(frame)) => payloads.push(frame.payload.to_vec()),
+            Ok(Next::End(tail)) => return (payloads, Ok(tail)),
+            Err(error) => return (payloads, Err(error)),
+        }
+    }
+}
+
+fn payloads() -> Vec<Vec<u8>> {
+    vec![b"first".to_vec(), vec![1; 700], b"".to_vec(), b"last one".to_vec()]
+}
+
+fn is_damage(end: &Result<Tail, ReadError>) -> bool {
+    matches!(end, Err(ReadError::Format(_)))
+}
+
+#[test]
+fn frames_come_back_and_end_clean() {
+    let bytes = file(&payloads(), |_| 0);
+    assert_eq!(bytes.len() % 8, 0);
+    let (read, end) = read(&bytes);
+    assert_eq!(read, payloads());
+    assert_eq!(end.unwrap(), Tail::Clean);
+}
+
+#[test]
+fn a_file_header_comes_back_and_every_changed_bit_is_refused() {
+    let bytes = HEADER.encode();
+    assert_eq!(FileHeader::decode(&bytes, FileKind::Log), Ok(HEADER));
+    assert!(FileHeader::decode(&bytes, FileKind::Manifest).is_err());
+    for bit in 0..bytes.len() * 8 {
+        let mut changed = bytes;
+        changed[bit / 8] ^= 1 << (bit % 8);
+        assert!(FileHeader::decode(&changed, FileKind::Log).is_err(), "bit {bit}");
+    }
+}
+
+#[test]
+fn every_changed_byte_of_a_whole_frame_is_damage() {
+    let whole = file(&payloads(), |_| 0);
+    for place in FILE_HEADER_BYTES..whole.len() {
+        for change in [0x01, 0x80, 0xFF] {
+            let mut bytes = whole.clone();
+            bytes[place] ^= change;
+            let (read, end) = read(&bytes);
+            assert!(is_damage(&end), "byte {place} changed by {change:02x}: {} frames, {end:?}", read.len());
+            assert_eq!(read, payloads()[..read.len()]);
+        }
+    }
+}
+
+#[test]
+fn every_cut_is_a_torn_tail_or_a_clean_end() {
+    let whole = file(&payloads(), |ordinal| ordinal as u64);
+    for len in FILE_HEADER_BYTES..whole.len() {
+        let (read, end) = read(&whole[..len]);
+        assert!(end.is_ok(), "cut to {len}: {end:?}");
+        assert_eq!(read, payloads()[..read.len()]);
+        assert!(read.len() < payloads().len());
+    }
+}
+
+#[test]
+fn zeros_behind_the_last_frame_are_its_end() {
+    for zeros in [1, 31, 32, 4096, 1 << 20] {
+        let mut bytes = file(&payloads(), |_| 0);
+        bytes.resize(bytes.len() + zeros, 0);
+        let (read, end) = read(&bytes);
+        assert_eq!((read, end.unwrap()), (payloads(), Tail::Zeros));
+        bytes.extend_from_slice(&[9, 8, 7]);
+        let (read, end) = self::read(&bytes);
+        assert_eq!((read, end.unwrap()), (payloads(), Tail::Torn));
+    }
+}
+
+#[test]
+fn foreign_bytes_behind_the_last_frame_are_a_torn_tail() {
+    for len in [1, 17, 31, 32, 200, 3000] {
+        let mut bytes = file(&payloads(), |_| 0);
+        let mut word = 0x9E37_79B9_7F4A_7C15_u64;
+        for _ in 0..len {
+            word = word.wrapping_mul(0xD134_2543_DE82_EF95).wrapping_add(1);
+            bytes.push((word >> 56) as u8);
+        }
+        let (read, end) = read(&bytes);
+        assert_eq!((read, end.unwrap()), (payloads(), Tail::Torn), "{len} bytes");
+    }
+}
+
+#[test]
+fn a_frame_of_another_file_is_not_ours() {
+    let other = FileHeader { no: FileNo(4), ..HEADER };
+    let mut bytes = file(&payloads(), |_| 0);
+    let header = FrameHeader { kind: 1, payload_len: 0, durable: 0, payload_crc: 0 };
+    bytes.extend_from_slice(&header.encode(other.salt()));
+    bytes.extend_from_slice(frame_tail(0));
+    let (read, end) = read(&bytes);
+    assert_eq!((read, end.unwrap()), (payloads(), Tail::Torn));
+}
+
+/// A power cut leaves whole sectors of zeros of what was not synced, also before later frames.
+#[test]
+fn an_unwritten_sector_is_torn_unless_a_later_mark_covers_it() {
+    let many: Vec<Vec<u8>> = (0..20).map(|byte| vec![byte + 1; 100]).collect();
+    for sector in 1..4 {
+        for durable in [0, 20] {
+            let mut bytes = file(&many, |ordinal| if ordinal == 19 { durable } else { 0 });
+            bytes[sector * 512..(sector + 1) * 512].fill(0);
+            let (read, end) = read(&bytes);
+            assert_eq!(read, many[..read.len()]);
+            assert!(read.len() < many.len());
+            assert_eq!(is_damage(&end), durable > 0, "sector {sector}, mark {durable}: {end:?}");
+        }
+    }
+}
+
+#[test]
+fn a_senseless_length_with_a_right_checksum_allocates_nothing() {
+    let mut bytes = file(&payloads(), |_| 0);
+    for payload_len in [u64::MAX, u64::MAX - 33, 1 << 40] {
+        let header = FrameHeader { kind: 1, payload_len, durable: 0, payload_crc: 0 };
+        bytes.extend_from_slice(&header.encode(HEADER.salt()));
+        let (read, end) = read(&bytes);
+        assert_eq!((read, end.unwrap()), (payloads(), Tail::Torn));
+        bytes.truncate(bytes.len() - FRAME_HEADER_BYTES);
+    }
+}

@@ -1,0 +1,155 @@
+//! The state that a manifest's changes add up to.
+
+use std::collections::BTreeMap;
+
+use super::{Change, LiveLogs, SECTION, STORE_VERSION, TableMeta};
+use crate::{FileNo, FormatError, KeyspaceId, Level, Problem, SeqNo};
+
+/// A keyspace as the manifest knows it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct KeyspaceState {
+    /// Its name.
+    pub name: String,
+    /// Its options, as text.
+    pub options: String,
+    /// All its operations up to this sequence are in tables.
+    pub flushed: SeqNo,
+    /// Its tables in the order in which they were added.
+    pub tables: Vec<TableMeta>,
+}
+
+/// A store as the manifest knows it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct State {
+    /// Version of the store's format.
+    pub version: u16,
+    /// Seed of the key hash.
+    pub hash_seed: u64,
+    /// File numbers below this were used.
+    pub next_file: FileNo,
+    /// Sequences up to this were used.
+    pub last_seq: SeqNo,
+    /// Keyspace ids below this were used.
+    pub next_keyspace: u32,
+    /// The logs that must exist.
+    pub logs: LiveLogs,
+    /// The keyspaces.
+    pub keyspaces: BTreeMap<KeyspaceId, KeyspaceState>,
+}
+
+impl State {
+    /// Applies changes in order.
+    ///
+    /// # Errors
+    /// A change that contradicts the state; the state is then half changed and of no use.
+    pub fn apply(&mut self, changes: &[Change]) -> Result<(), FormatError> {
+        changes.iter().try_for_each(|change| self.apply_one(change))
+    }
+
+    fn apply_one(&mut self, change: &Change) -> Result<(), FormatError> {
+        match change {
+            Change::Facts { version, hash_seed } => {
+                if *version != STORE_VERSION {
+                    let (found, oldest, newest) = (*version, STORE_VERSION, STORE_VERSION);
+                    return Err(FormatError::new(SECTION, 0, Problem::Version { found, oldest, newest }));
+                }
+                (self.version, self.hash_seed) = (*version, *hash_seed);
+            }
+            Change::NextFile(no) => self.next_file = self.next_file.max(*no),
+            Change::LastSeq(seq) => self.last_seq = self.last_seq.max(*seq),
+            Change::AddKeyspace { id, name, options } => {
+                if self.keyspaces.contains_key(id) || self.keyspaces.values().any(|other| other.name == *name)
+                {
+                    return refuse(format!("keyspace {id} {name:?} is there already"));
+                }
+                let space = KeyspaceState {
+                    name: name.clone(),
+                    options: options.clone(),
+                    ..KeyspaceState::default()
+                };
+                self.keyspaces.insert(*id, space);
+                self.next_keyspace = self.next_keyspace.max(id.0.saturating_add(1));
+            }
+            Change::DropKeyspace(id) => {
+                self.keyspace(*id)?;
+                self.keyspaces.remove(id);
+            }
+            Change::SetOptions { id, options } => self.keyspace(*id)?.options.clone_from(options),
+            Change::AddTable { keyspace, table } => self.add_table(*keyspace, table)?,
+            Change::RemoveTable { keyspace, no } => {
+                let tables = &mut self.keyspace(*keyspace)?.tables;
+                let place = place_of(tables, *no)?;
+                tables.remove(place);
+            }
+            Change::MoveTable { keyspace, no, level } => {
+                let tables = &mut self.keyspace(*keyspace)?.tables;
+                let place = place_of(tables, *no)?;
+                tables[place].level = *level;
+            }
+            Change::Flushed { keyspace, seq } => {
+                let space = self.keyspace(*keyspace)?;
+                space.flushed = space.flushed.max(*seq);
+            }
+            Change::Logs(logs) => {
+                if logs.oldest < self.logs.oldest {
+                    return refuse(format!("log {} is needed again", logs.oldest));
+                }
+                self.logs = *logs;
+            }
+            Change::NextKeyspace(id) => self.next_keyspace = self.next_keyspace.max(*id),
+        }
+        Ok(())
+    }
+
+    fn add_table(&mut self, keyspace: KeyspaceId, table: &TableMeta) -> Result<(), FormatError> {
+        if self.keyspaces.values().flat_map(|space| &space.tables).any(|other| other.no == table.no) {
+            return refuse(format!("table {} is there already", table.no));
+        }
+        self.keyspace(keyspace)?.tables.push(table.clone());
+        Ok(())
+    }
+
+    fn keyspace(&mut self, id: KeyspaceId) -> Result<&mut KeyspaceState, FormatError> {
+        match self.keyspaces.get_mut(&id) {
+            Some(space) => Ok(space),
+            None => refuse(format!("there is no keyspace {id}")),
+        }
+    }
+
+    /// The changes that make this state out of an empty one.
+    pub fn snapshot(&self) -> Vec<Change> {
+        let mut changes = vec![
+            Change::Facts { version: self.version, hash_seed: self.hash_seed },
+            Change::NextFile(self.next_file),
+            Change::LastSeq(self.last_seq),
+            Change::Logs(self.logs),
+        ];
+        for (id, space) in &self.keyspaces {
+            let (name, options) = (space.name.clone(), space.options.clone());
+            changes.push(Change::AddKeyspace { id: *id, name, options });
+            changes.push(Change::Flushed { keyspace: *id, seq: space.flushed });
+            for table in &space.tables {
+                changes.push(Change::AddTable { keyspace: *id, table: table.clone() });
+            }
+        }
+        changes.push(Change::NextKeyspace(self.next_keyspace));
+        changes
+    }
+
+    /// The tables of a level, in the order in which they were added.
+    pub fn tables_of(&self, keyspace: KeyspaceId, level: Level) -> impl Iterator<Item = &TableMeta> {
+        let space = self.keyspaces.get(&keyspace);
+        space.into_iter().flat_map(|space| &space.tables).filter(move |table| table.level == level)
+    }
+}
+
+fn place_of(tables: &[TableMeta], no: FileNo) -> Result<usize, FormatError> {
+    match tables.iter().position(|table| table.no == no) {
+        Some(place) => Ok(place),
+        None => refuse(format!("there is no table {no}")),
+    }
+}
+
+fn refuse<T>(what: String) -> Result<T, FormatError> {
+    Err(FormatError::invalid(SECTION, 0, what))
+}

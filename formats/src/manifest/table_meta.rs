@@ -1,0 +1,72 @@
+//! What the manifest knows of a table, so that opening a store opens no table.
+
+use super::SECTION;
+use crate::fields::{Fields, put_sized};
+use crate::{FileNo, FormatError, Level, SeqNo, TableId, varint};
+
+/// A table as the manifest knows it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TableMeta {
+    /// Its file's number.
+    pub no: FileNo,
+    /// The level it is in.
+    pub level: Level,
+    /// Its id, which its file and its accessor files carry.
+    pub id: TableId,
+    /// Its file's length.
+    pub bytes: u64,
+    /// Entries: all versions and tombstones.
+    pub entries: u64,
+    /// Distinct keys.
+    pub keys: u64,
+    /// Tombstones.
+    pub tombstones: u64,
+    /// Least sequence of an entry.
+    pub min_seq: SeqNo,
+    /// Greatest sequence of an entry.
+    pub max_seq: SeqNo,
+    /// Smallest key.
+    pub smallest: Box<[u8]>,
+    /// Largest key.
+    pub largest: Box<[u8]>,
+}
+
+impl TableMeta {
+    pub(super) fn encode(&self, out: &mut Vec<u8>) {
+        varint::encode(self.no.0, out);
+        out.push(self.level.0);
+        out.extend_from_slice(&self.id.0);
+        for number in [self.bytes, self.entries, self.keys, self.tombstones, self.min_seq.0, self.max_seq.0] {
+            varint::encode(number, out);
+        }
+        put_sized(&self.smallest, out);
+        put_sized(&self.largest, out);
+    }
+
+    pub(super) fn decode(fields: &mut Fields<'_>) -> Result<Self, FormatError> {
+        let start = fields.offset();
+        let meta = Self {
+            no: FileNo(fields.varint()?),
+            level: Level(fields.u8()?),
+            id: TableId(fields.array()?),
+            bytes: fields.varint()?,
+            entries: fields.varint()?,
+            keys: fields.varint()?,
+            tombstones: fields.varint()?,
+            min_seq: SeqNo(fields.varint()?),
+            max_seq: SeqNo(fields.varint()?),
+            smallest: fields.sized()?.into(),
+            largest: fields.sized()?.into(),
+        };
+        let counts = meta.keys <= meta.entries && meta.tombstones <= meta.entries && meta.entries > 0;
+        if !counts || meta.min_seq > meta.max_seq || meta.max_seq > SeqNo::MAX || meta.smallest > meta.largest
+        {
+            return Err(FormatError::invalid(
+                SECTION,
+                start,
+                format!("table {}: senseless numbers", meta.no),
+            ));
+        }
+        Ok(meta)
+    }
+}
