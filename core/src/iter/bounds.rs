@@ -16,13 +16,13 @@ impl Bounds {
     }
 
     /// The keys of a range. It may be inverted: then there are none.
-    pub(crate) fn of_range<K: AsRef<[u8]>>(range: &impl RangeBounds<K>) -> Self {
+    pub(crate) fn of<K: AsRef<[u8]>, R: RangeBounds<K>>(range: R) -> Self {
         let owned = |bound: Bound<&K>| bound.map(|key| key.as_ref().to_vec());
         Self { lower: owned(range.start_bound()), upper: owned(range.end_bound()) }
     }
 
     /// The keys that begin with `prefix`.
-    pub(crate) fn of_prefix(prefix: &[u8]) -> Self {
+    pub(crate) fn prefix(prefix: &[u8]) -> Self {
         Self { lower: Bound::Included(prefix.to_vec()), upper: prefix_end(prefix) }
     }
 
@@ -100,7 +100,7 @@ mod tests {
         let keys: [&[u8]; 9] =
             [b"", b"a", b"a\xff", b"a\xff\xff", b"a\xff\xff\0", b"b", b"\xff", b"\xff\xff", b"\xff\xff\0"];
         for prefix in keys {
-            let bounds = Bounds::of_prefix(prefix);
+            let bounds = Bounds::prefix(prefix);
             for key in keys {
                 let inside = !bounds.starts_after(key) && !bounds.ends_before(key);
                 assert_eq!(inside, key.starts_with(prefix), "{prefix:?} {key:?}");
@@ -111,8 +111,7 @@ mod tests {
     #[test]
     fn inverted_and_empty_ranges_are_seen() {
         use Bound::{Excluded, Included, Unbounded};
-        let empty =
-            |lower: Bound<&str>, upper: Bound<&str>| Bounds::of_range::<&str>(&(lower, upper)).is_empty();
+        let empty = |lower: Bound<&str>, upper: Bound<&str>| Bounds::of::<&str, _>((lower, upper)).is_empty();
         assert!(empty(Included("m"), Excluded("m")));
         assert!(empty(Included("m"), Excluded("f")));
         assert!(empty(Included("m"), Included("f")));
@@ -126,10 +125,10 @@ mod tests {
 
     #[test]
     fn cutting_moves_the_bound_whatever_it_was() {
-        let mut bounds = Bounds::of_range(&(.."m"));
+        let mut bounds = Bounds::of(.."m");
         bounds.cut_through(b"c");
         bounds.cut_from(b"f");
         let expected = (Bound::Excluded("c"), Bound::Excluded("f"));
-        assert_eq!(bounds, Bounds::of_range::<&str>(&expected));
+        assert_eq!(bounds, Bounds::of::<&str, _>(expected));
     }
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::visible::Visible;
-use super::{Bounds, Merge, ReadView};
+use super::{Bounds, ReadView};
 use crate::error::{Error, Result};
 use crate::value::{Key, Value};
 
@@ -23,17 +23,24 @@ pub struct Cursor {
 }
 
 enum State {
-    /// Nothing is read before the first move.
-    New(Arc<dyn ReadView>, Bounds),
+    /// Nothing is read before the first move. If that failed, the error is what steps give.
+    New(Arc<dyn ReadView>, Bounds, Option<Error>),
     Open(Arc<dyn ReadView>, Box<Visible>),
-    /// It could never be opened.
+    /// It can never be opened.
     Refused(Error),
+}
+
+/// Whether a mover depends on where the cursor stands.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Mover {
+    Seek,
+    Step,
 }
 
 impl Cursor {
     /// A cursor over the keys of `view` inside `bounds`.
     pub(crate) fn new(view: Arc<dyn ReadView>, bounds: Bounds) -> Self {
-        Self { state: State::New(view, bounds) }
+        Self { state: State::New(view, bounds, None) }
     }
 
     /// A cursor whose movers all give this error.
@@ -46,7 +53,7 @@ impl Cursor {
     /// # Errors
     /// What reading gives: `Corruption`, `Io`; `Closed`. So do all movers.
     pub fn seek(&mut self, key: impl AsRef<[u8]>) -> Result<bool> {
-        self.moving(|visible| visible.seek(key.as_ref()))
+        self.moving(Mover::Seek, |visible| visible.seek(key.as_ref()))
     }
 
     /// To the last key at or before `key`.
@@ -54,7 +61,7 @@ impl Cursor {
     /// # Errors
     /// As [`seek`](Self::seek).
     pub fn seek_for_prev(&mut self, key: impl AsRef<[u8]>) -> Result<bool> {
-        self.moving(|visible| visible.seek_for_prev(key.as_ref()))
+        self.moving(Mover::Seek, |visible| visible.seek_for_prev(key.as_ref()))
     }
 
     /// To the last key before `key`.
@@ -62,7 +69,7 @@ impl Cursor {
     /// # Errors
     /// As [`seek`](Self::seek).
     pub fn seek_lt(&mut self, key: impl AsRef<[u8]>) -> Result<bool> {
-        self.moving(|visible| visible.seek_lt(key.as_ref()))
+        self.moving(Mover::Seek, |visible| visible.seek_lt(key.as_ref()))
     }
 
     /// To the first key.
@@ -70,7 +77,7 @@ impl Cursor {
     /// # Errors
     /// As [`seek`](Self::seek).
     pub fn first(&mut self) -> Result<bool> {
-        self.moving(Visible::first)
+        self.moving(Mover::Seek, Visible::first)
     }
 
     /// To the last key.
@@ -78,7 +85,7 @@ impl Cursor {
     /// # Errors
     /// As [`seek`](Self::seek).
     pub fn last(&mut self) -> Result<bool> {
-        self.moving(Visible::last)
+        self.moving(Mover::Seek, Visible::last)
     }
 
     /// One key on.
@@ -87,7 +94,7 @@ impl Cursor {
     /// As [`seek`](Self::seek), and the error of the mover before, again.
     #[expect(clippy::should_implement_trait, reason = "a mover that gives no item; `Iter` is the iterator")]
     pub fn next(&mut self) -> Result<bool> {
-        self.moving(Visible::next)
+        self.moving(Mover::Step, Visible::next)
     }
 
     /// One key back.
@@ -95,7 +102,7 @@ impl Cursor {
     /// # Errors
     /// As [`next`](Self::next).
     pub fn prev(&mut self) -> Result<bool> {
-        self.moving(Visible::prev)
+        self.moving(Mover::Step, Visible::prev)
     }
 
     /// Whether it stands on a key.
@@ -134,15 +141,18 @@ impl Cursor {
         }
     }
 
-    fn moving(&mut self, mover: impl FnOnce(&mut Visible) -> Result<bool>) -> Result<bool> {
-        if let State::New(view, bounds) = &self.state {
-            view.check_open()?;
-            let visible = Visible::new(Merge::new(view.sources()), view.snapshot(), bounds.clone());
+    fn moving(&mut self, mover: Mover, go: impl FnOnce(&mut Visible) -> Result<bool>) -> Result<bool> {
+        if let State::New(view, bounds, failed) = &mut self.state {
+            if let Some(error) = failed.as_ref().filter(|_| mover == Mover::Step) {
+                return Err(error.clone());
+            }
+            let opened = view.check_open().and_then(|()| Visible::open(&**view, bounds.clone()));
+            let visible = opened.inspect_err(|error| *failed = Some(error.clone()))?;
             self.state = State::Open(Arc::clone(view), Box::new(visible));
         }
         match &mut self.state {
             State::Open(view, visible) => match view.check_open() {
-                Ok(()) => mover(visible),
+                Ok(()) => go(visible),
                 Err(error) => visible.fail(error),
             },
             State::Refused(error) => Err(error.clone()),

@@ -4,7 +4,7 @@ use std::iter::FusedIterator;
 use std::sync::Arc;
 
 use super::visible::Visible;
-use super::{Bounds, Merge, ReadView};
+use super::{Bounds, ReadView};
 use crate::error::{Error, Result};
 use crate::value::{Key, Value};
 
@@ -89,36 +89,32 @@ impl Ends {
     fn step(&mut self, end: End) -> Result<bool> {
         self.view.check_open()?;
         match end {
-            End::Front => self.front().next(),
-            End::Back => self.back().prev(),
+            End::Front => self.front()?.next(),
+            End::Back => self.back()?.prev(),
         }
     }
 
-    fn front(&mut self) -> &mut Visible {
-        let back_key = self.back.as_ref().and_then(|back| back.key());
-        self.front.get_or_insert_with(|| {
+    fn front(&mut self) -> Result<&mut Visible> {
+        if self.front.is_none() {
             let mut bounds = self.bounds.clone();
-            if let Some(key) = back_key {
+            if let Some(key) = self.back.as_ref().and_then(|back| back.key()) {
                 bounds.cut_from(key);
             }
-            open(&*self.view, bounds)
-        })
+            self.front = Some(Box::new(Visible::open(&*self.view, bounds)?));
+        }
+        Ok(self.front.as_mut().expect("it was opened above"))
     }
 
-    fn back(&mut self) -> &mut Visible {
-        let front_key = self.front.as_ref().and_then(|front| front.key());
-        self.back.get_or_insert_with(|| {
+    fn back(&mut self) -> Result<&mut Visible> {
+        if self.back.is_none() {
             let mut bounds = self.bounds.clone();
-            if let Some(key) = front_key {
+            if let Some(key) = self.front.as_ref().and_then(|front| front.key()) {
                 bounds.cut_through(key);
             }
-            open(&*self.view, bounds)
-        })
+            self.back = Some(Box::new(Visible::open(&*self.view, bounds)?));
+        }
+        Ok(self.back.as_mut().expect("it was opened above"))
     }
-}
-
-fn open(view: &dyn ReadView, bounds: Bounds) -> Box<Visible> {
-    Box::new(Visible::new(Merge::new(view.sources()), view.snapshot(), bounds))
 }
 
 impl Iterator for Iter {

@@ -28,9 +28,8 @@ pub use iter::Iter;
 /// What an iterator reads: the memtables and tables of a moment, and a snapshot. Whoever holds
 /// it keeps them alive.
 pub(crate) trait ReadView: Send + Sync {
-    /// A fresh source for each memtable and table, in any order. Opens nothing: trouble is
-    /// reported by the source when it is first moved.
-    fn sources(&self) -> Vec<Box<dyn Source>>;
+    /// A fresh source for each memtable and table, in any order.
+    fn sources(&self) -> Result<Vec<Box<dyn Source>>>;
     /// The greatest sequence number that is seen.
     fn snapshot(&self) -> SeqNo;
     /// `Closed` once the store is. Called at each step: cheap.

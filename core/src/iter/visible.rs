@@ -10,7 +10,7 @@
 
 use kiban_formats::{Kind, SeqNo};
 
-use super::{Bounds, Merge};
+use super::{Bounds, Merge, ReadView};
 use crate::error::{Error, Result};
 use crate::source::Source;
 use crate::value::{Key, Value};
@@ -48,9 +48,11 @@ pub(crate) struct Visible {
 }
 
 impl Visible {
-    pub(crate) fn new(merge: Merge, snapshot: SeqNo, bounds: Bounds) -> Self {
+    /// Over the sources of `view`. It has not moved yet.
+    pub(crate) fn open(view: &dyn ReadView, bounds: Bounds) -> Result<Self> {
+        let (merge, snapshot) = (Merge::new(view.sources()?), view.snapshot());
         let (key, target) = (Vec::new(), Vec::new());
-        Self { merge, snapshot, bounds, place: Place::Fresh, key, target }
+        Ok(Self { merge, snapshot, bounds, place: Place::Fresh, key, target })
     }
 
     /// To the first key.

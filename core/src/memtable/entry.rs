@@ -6,7 +6,6 @@ use std::sync::Arc;
 
 use kiban_formats::{Kind, SeqNo};
 
-use super::NewEntry;
 use crate::source::EntryRef;
 use crate::value::{Key, Value};
 
@@ -27,7 +26,7 @@ const _: () = assert!(size_of::<Stored>() == 32);
 
 impl Stored {
     /// Copies key and value into a buffer of their own.
-    pub(super) fn new(entry: NewEntry<'_>) -> Self {
+    pub(super) fn new(entry: EntryRef<'_>) -> Self {
         let key_len = u32::try_from(entry.key.len());
         Self {
             buffer: joined(entry.key, entry.value),

@@ -16,7 +16,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use crossbeam_skiplist::SkipMap;
 use kiban_formats::{Kind, SeqNo};
 
-use crate::source::Found;
+use crate::source::{EntryRef, Found};
 use entry::{Place, Stored};
 
 pub(crate) use source::MemtableSource;
@@ -25,18 +25,6 @@ pub(crate) use source::MemtableSource;
 /// count 8, a tower of 16 on average), the buffer's two counts (16), and what the allocator adds
 /// and rounds up on two allocations (about 24). Measured on glibc within a tenth for entries of 40 to 300 bytes.
 pub(crate) const ENTRY_OVERHEAD_BYTES: u64 = 96;
-
-/// One operation as it enters a memtable.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct NewEntry<'a> {
-    pub(crate) key: &'a [u8],
-    pub(crate) seq: SeqNo,
-    pub(crate) kind: Kind,
-    /// Empty for a tombstone.
-    pub(crate) value: &'a [u8],
-    /// CRC-32 of key and value, made when the caller handed them in.
-    pub(crate) payload_crc: u32,
-}
 
 /// The newest writes of a keyspace.
 #[derive(Debug)]
@@ -59,8 +47,9 @@ impl Memtable {
     }
 
     /// Adds an entry. One caller at a time; readers may run beside it. An entry of the same key
-    /// and sequence, which only a repeated replay brings, is left as it is.
-    pub(crate) fn insert(&self, entry: NewEntry<'_>) {
+    /// and sequence, which only a repeated replay brings, is left as it is. The lengths were checked
+    /// before the operation was logged.
+    pub(crate) fn insert(&self, entry: EntryRef<'_>) {
         let count = self.entries.len();
         self.entries.compare_insert(Stored::new(entry), (), |_| false);
         if self.entries.len() == count {

@@ -33,7 +33,8 @@ pub(crate) struct MemtableSource {
 }
 
 impl MemtableSource {
-    pub(super) fn new(memtable: Arc<Memtable>) -> Self {
+    /// A cursor that stands nowhere yet.
+    pub(crate) fn new(memtable: Arc<Memtable>) -> Self {
         Self { memtable, run: Vec::new(), at: 0, forward: true, run_len: 1 }
     }
 

@@ -6,12 +6,12 @@ use super::*;
 use crate::source::Source;
 use crate::value::{Key, Value};
 
-fn put<'a>(key: &'a [u8], seq: u64, value: &'a [u8]) -> NewEntry<'a> {
-    NewEntry { key, seq: SeqNo(seq), kind: Kind::Put, value, payload_crc: seq as u32 }
+fn put<'a>(key: &'a [u8], seq: u64, value: &'a [u8]) -> EntryRef<'a> {
+    EntryRef { key, seq: SeqNo(seq), kind: Kind::Put, value, payload_crc: seq as u32 }
 }
 
-fn delete(key: &[u8], seq: u64) -> NewEntry<'_> {
-    NewEntry { key, seq: SeqNo(seq), kind: Kind::Delete, value: b"", payload_crc: 0 }
+fn delete(key: &[u8], seq: u64) -> EntryRef<'_> {
+    EntryRef { key, seq: SeqNo(seq), kind: Kind::Delete, value: b"", payload_crc: 0 }
 }
 
 fn value(bytes: &[u8]) -> Found {

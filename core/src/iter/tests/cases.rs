@@ -31,7 +31,7 @@ macro_rules! walk {
 #[test]
 fn h12_turning_round_near_a_bound_stays_in_place() {
     let view = text_keys((0..100).map(|number| format!("{number:02}")));
-    let mut cursor = view.cursor(Bounds::of_range(&("20".."60")));
+    let mut cursor = view.cursor(Bounds::of("20".."60"));
     walk!(cursor: seek("40") => "40", next() => "41", prev() => "40", prev() => "39", next() => "40");
     walk!(cursor: seek("59") => "59", next() => "end");
     walk!(cursor: last() => "59", prev() => "58");
@@ -45,19 +45,19 @@ fn h13_seeks_outside_the_bounds_clamp() {
     let only_memtable =
         View::new(vec![], 100).with_memtable(&keys().map(|key| Version::put(&key, 1)).collect::<Vec<_>>());
     for view in [text_keys(keys()), Arc::new(only_memtable)] {
-        let mut cursor = view.cursor(Bounds::of_range(&("f".."m")));
+        let mut cursor = view.cursor(Bounds::of("f".."m"));
         walk!(cursor:
             seek("a") => "f", seek("m") => "end", seek("z") => "end",
             seek_for_prev("z") => "l", seek_for_prev("f") => "f", seek_lt("f") => "end", seek_for_prev("a") => "end",
             seek_lt("z") => "l", seek_lt("m") => "l", seek_lt("l") => "k", seek_lt("a") => "end");
         for odd in ["m".."m", "m".."f"] {
-            let mut cursor = view.cursor(Bounds::of_range(&odd));
+            let mut cursor = view.cursor(Bounds::of(odd.clone()));
             walk!(cursor: first() => "end", last() => "end", next() => "end", prev() => "end",
                 seek("h") => "end", seek_for_prev("h") => "end", seek_lt("h") => "end");
-            assert_eq!(view.iter(Bounds::of_range(&odd)).count(), 0);
+            assert_eq!(view.iter(Bounds::of(odd.clone())).count(), 0);
         }
         let excluded = (Bound::Excluded("f"), Bound::Included("m"));
-        let mut cursor = view.cursor(Bounds::of_range::<&str>(&excluded));
+        let mut cursor = view.cursor(Bounds::of::<&str, _>(excluded));
         walk!(cursor: seek("a") => "g", seek("f") => "g", seek("m") => "m", seek("n") => "end",
             seek_for_prev("z") => "m", seek_for_prev("f") => "end", seek_lt("m") => "l", seek_lt("n") => "m");
     }
@@ -74,7 +74,7 @@ fn h14_prefix_scans_go_both_ways_with_any_bytes() {
     let keys: [&[u8]; 9] =
         [b"a:1", b"b:1", b"b:2", b"b:3", b"c:1", b"\xff", b"\xff\xff", b"\xff\xff\0", b"\xff\xff\xff"];
     let view = text_keys(keys);
-    let prefix = |prefix: &[u8], backward| keys_of(&view, Bounds::of_prefix(prefix), backward);
+    let prefix = |prefix: &[u8], backward| keys_of(&view, Bounds::prefix(prefix), backward);
     assert_eq!(prefix(b"b:", true), [b"b:3", b"b:2", b"b:1"]);
     assert_eq!(prefix(b"\xff\xff", false), keys[6..]);
     assert_eq!(prefix(b"\xff\xff", true), [keys[8], keys[7], keys[6]]);
@@ -89,9 +89,9 @@ fn h15_bounds_are_plain_byte_order() {
     let number = |number: u64| number.to_be_bytes();
     let view = text_keys((1..=3).map(|key| [&number(key)[..], b"x"].concat()));
     let count = |bounds| keys_of(&view, bounds, false).len();
-    assert_eq!(count(Bounds::of_range(&(number(1)..=number(3)))), 2);
-    assert_eq!(count(Bounds::of_range(&(number(1)..number(4)))), 3);
-    assert_eq!(count(Bounds::of_prefix(&number(3))), 1);
+    assert_eq!(count(Bounds::of(number(1)..=number(3))), 2);
+    assert_eq!(count(Bounds::of(number(1)..number(4))), 3);
+    assert_eq!(count(Bounds::prefix(&number(3))), 1);
 }
 
 #[test]

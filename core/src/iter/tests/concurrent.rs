@@ -7,7 +7,8 @@ use kiban_formats::{Kind, SeqNo};
 
 use super::fake::View;
 use crate::iter::Bounds;
-use crate::memtable::{Memtable, NewEntry};
+use crate::memtable::Memtable;
+use crate::source::EntryRef;
 
 const WRITES: u64 = 20_000;
 const KEYS: u64 = 8;
@@ -15,7 +16,7 @@ const KEYS: u64 = 8;
 /// Write number `seq` sets one of a few keys to that number.
 fn write(memtable: &Memtable, seq: u64) {
     let (key, value) = ([(seq % KEYS) as u8], seq.to_be_bytes());
-    memtable.insert(NewEntry { key: &key, seq: SeqNo(seq), kind: Kind::Put, value: &value, payload_crc: 0 });
+    memtable.insert(EntryRef { key: &key, seq: SeqNo(seq), kind: Kind::Put, value: &value, payload_crc: 0 });
 }
 
 /// What write a snapshot sees for a key, both being at least `KEYS`.

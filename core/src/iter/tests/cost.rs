@@ -22,10 +22,10 @@ fn tombstones() -> Arc<View> {
 #[test]
 fn h04_a_bounded_scan_over_tombstones_stops_at_its_bounds() {
     let view = tombstones();
-    assert!(view.iter(Bounds::of_prefix(b"p/")).next().is_none());
+    assert!(view.iter(Bounds::prefix(b"p/")).next().is_none());
     let forward = view.moves();
     assert!((TOMBSTONES..TOMBSTONES + 20).contains(&forward), "{forward}");
-    assert!(view.iter(Bounds::of_prefix(b"p/")).next_back().is_none());
+    assert!(view.iter(Bounds::prefix(b"p/")).next_back().is_none());
     let backward = view.moves() - forward;
     assert!((TOMBSTONES..TOMBSTONES + 20).contains(&backward), "{backward}");
     // One version a key: stepped over, not sought past.
@@ -50,8 +50,8 @@ fn h04_an_end_of_an_iterator_does_not_walk_past_the_other() {
 fn an_empty_range_reads_nothing() {
     let view = tombstones();
     for range in ["p/".."p/", "q".."p"] {
-        assert!(view.iter(Bounds::of_range(&range)).next().is_none());
-        assert!(view.iter(Bounds::of_range(&range)).next_back().is_none());
+        assert!(view.iter(Bounds::of(range.clone())).next().is_none());
+        assert!(view.iter(Bounds::of(range.clone())).next_back().is_none());
     }
     assert_eq!(view.moves(), 0);
 }

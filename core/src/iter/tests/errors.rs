@@ -102,6 +102,23 @@ fn a_closed_store_is_noticed_at_the_next_step() {
 }
 
 #[test]
+fn a_table_that_cannot_be_opened_is_an_error_that_repeats() {
+    let view = damaged();
+    view.unopenable.store(true, Ordering::Relaxed);
+    let (mut iter, mut cursor) = (view.iter(Bounds::all()), view.cursor(Bounds::all()));
+    assert!(iter.next().unwrap().is_err());
+    assert!(cursor.next().is_err());
+    view.unopenable.store(false, Ordering::Relaxed);
+    assert!(iter.next().unwrap().is_err());
+    assert!(iter.next_back().unwrap().is_err());
+    assert!(cursor.next().is_err());
+    assert!(cursor.prev().is_err());
+    assert!(!cursor.valid());
+    assert!(cursor.seek([3]).unwrap());
+    assert_eq!(cursor.key(), [3]);
+}
+
+#[test]
 fn a_refused_iterator_gives_its_error_at_both_ends() {
     let mut iter = Iter::failed(damage());
     let mut cursor = Cursor::failed(damage());

@@ -7,7 +7,7 @@ use kiban_formats::{Kind, SeqNo};
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::iter::{Bounds, Cursor, Iter, ReadView};
-use crate::memtable::{Memtable, NewEntry};
+use crate::memtable::Memtable;
 use crate::source::{EntryRef, Source};
 use crate::value::Value;
 
@@ -130,12 +130,15 @@ pub(super) struct View {
     pub(super) lists: Vec<Arc<List>>,
     snapshot: u64,
     pub(super) closed: AtomicBool,
+    /// A table cannot be opened.
+    pub(super) unopenable: AtomicBool,
 }
 
 impl View {
     pub(super) fn new(lists: Vec<List>, snapshot: u64) -> Self {
         let lists = lists.into_iter().map(Arc::new).collect();
-        Self { memtable: None, lists, snapshot, closed: AtomicBool::new(false) }
+        let (closed, unopenable) = (AtomicBool::new(false), AtomicBool::new(false));
+        Self { memtable: None, lists, snapshot, closed, unopenable }
     }
 
     /// A memtable that somebody may be writing to.
@@ -147,8 +150,7 @@ impl View {
     pub(super) fn with_memtable(mut self, versions: &[Version]) -> Self {
         let memtable = Memtable::new();
         for version in versions {
-            let EntryRef { key, seq, kind, value, payload_crc } = version.entry();
-            memtable.insert(NewEntry { key, seq, kind, value, payload_crc });
+            memtable.insert(version.entry());
         }
         self.memtable = Some(Arc::new(memtable));
         self
@@ -178,9 +180,12 @@ impl View {
 }
 
 impl ReadView for View {
-    fn sources(&self) -> Vec<Box<dyn Source>> {
+    fn sources(&self) -> Result<Vec<Box<dyn Source>>> {
+        if self.unopenable.load(Ordering::Relaxed) {
+            return Err(damage());
+        }
         let memtable = self.memtable.iter().map(|memtable| Box::new(memtable.source()) as Box<dyn Source>);
-        memtable.chain(self.lists.iter().map(|list| Box::new(ListSource::new(list)) as _)).collect()
+        Ok(memtable.chain(self.lists.iter().map(|list| Box::new(ListSource::new(list)) as _)).collect())
     }
 
     fn snapshot(&self) -> SeqNo {

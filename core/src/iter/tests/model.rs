@@ -80,7 +80,7 @@ impl Case {
     }
 
     fn bounds(&self) -> Bounds {
-        Bounds::of_range(&self.bounds)
+        Bounds::of(self.bounds.clone())
     }
 
     /// What the snapshot sees inside the bounds.
