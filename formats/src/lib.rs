@@ -14,6 +14,7 @@ mod fields;
 pub mod frame;
 pub mod log;
 pub mod manifest;
+pub mod page;
 mod pointer;
 mod types;
 pub mod varint;

@@ -1,0 +1,139 @@
+//! A page, read. Total on any bytes: what is wrong is an error, at the latest when it is used.
+
+use std::cmp::Ordering;
+
+use super::{
+    Entry, FIELD_COUNT, FIELD_FIRST_ENTRY, FIELD_FIRST_KEY, FIELD_PREFIX, FirstOrdinals, PAGE_HEADER_BYTES,
+    SECTION, SLOT_BYTES, check_crc,
+};
+use crate::{FormatError, Problem, SeqNo, SlotNo};
+
+/// A page's bytes as slots and entries.
+#[derive(Clone, Copy, Debug)]
+pub struct Page<'a> {
+    bytes: &'a [u8],
+    slots: &'a [u8],
+    prefix: &'a [u8],
+}
+
+impl<'a> Page<'a> {
+    /// Reads the header of a page that is no jumbo run. Nothing else is believed or checked.
+    ///
+    /// # Errors
+    /// No entry, or a slot array or a prefix that reaches past the page.
+    #[inline]
+    pub fn parse(bytes: &'a [u8]) -> Result<Self, FormatError> {
+        let truncated = |needed: usize| {
+            let problem = Problem::Truncated { needed: needed as u64, have: bytes.len() as u64 };
+            FormatError::new(SECTION, 0, problem)
+        };
+        let header = bytes.get(..PAGE_HEADER_BYTES).ok_or_else(|| truncated(PAGE_HEADER_BYTES))?;
+        let count = usize::from(u16_at(header, FIELD_COUNT));
+        let slots_end = PAGE_HEADER_BYTES + SLOT_BYTES * count;
+        let prefix_end = slots_end + usize::from(u16_at(header, FIELD_PREFIX));
+        let prefix = bytes.get(slots_end..prefix_end).ok_or_else(|| truncated(prefix_end))?;
+        if count == 0 {
+            return Err(FormatError::invalid(SECTION, FIELD_COUNT as u64, "a page without an entry"));
+        }
+        Ok(Self { bytes, slots: &bytes[PAGE_HEADER_BYTES..slots_end], prefix })
+    }
+
+    /// Compares the page's checksum with its bytes.
+    pub fn check_crc(&self, salt: u32) -> Result<(), FormatError> {
+        check_crc(SECTION, self.bytes, salt)
+    }
+
+    /// The page's bytes.
+    pub fn bytes(&self) -> &'a [u8] {
+        self.bytes
+    }
+
+    /// Entries on the page.
+    #[inline]
+    pub fn count(&self) -> usize {
+        self.slots.len() / SLOT_BYTES
+    }
+
+    /// What all keys of the page start with.
+    pub fn prefix(&self) -> &'a [u8] {
+        self.prefix
+    }
+
+    /// The ordinals in the header.
+    pub fn first(&self) -> FirstOrdinals {
+        FirstOrdinals { entry: u32_at(self.bytes, FIELD_FIRST_ENTRY), key: u32_at(self.bytes, FIELD_FIRST_KEY) }
+    }
+
+    /// The offset that a slot names; the slot must be on the page.
+    #[inline]
+    pub(super) fn offset(&self, slot: usize) -> usize {
+        usize::from(u16_at(self.slots, SLOT_BYTES * slot))
+    }
+
+    /// The entry of a slot.
+    ///
+    /// # Errors
+    /// No such slot, or no entry where the slot says.
+    #[inline]
+    pub fn entry(&self, slot: SlotNo) -> Result<Entry<'a>, FormatError> {
+        let slot = usize::from(slot.0);
+        if slot >= self.count() {
+            let what = format!("slot {slot} of a page with {} entries", self.count());
+            return Err(FormatError::invalid(SECTION, 0, what));
+        }
+        self.entry_of(slot)
+    }
+
+    #[inline]
+    fn entry_of(&self, slot: usize) -> Result<Entry<'a>, FormatError> {
+        Entry::decode(self.bytes, self.offset(slot), self.prefix)
+    }
+
+    /// The slot that names `offset` as the start of an entry.
+    pub fn slot_at(&self, offset: u16) -> Option<SlotNo> {
+        let slot = self.partition(|slot| Ok(self.offset(slot) < usize::from(offset))).ok()?;
+        (slot < self.count() && self.offset(slot) == usize::from(offset)).then_some(SlotNo(slot as u16))
+    }
+
+    /// The slot of the first entry at or after (key, sequence), in the order (key ascending,
+    /// sequence descending); the number of entries if there is none.
+    ///
+    /// # Errors
+    /// A slot on the way that names no entry.
+    #[inline]
+    pub fn search(&self, key: &[u8], seq: SeqNo) -> Result<usize, FormatError> {
+        let (start, rest) = key.split_at(key.len().min(self.prefix.len()));
+        match start.cmp(self.prefix) {
+            Ordering::Less => return Ok(0),
+            Ordering::Greater => return Ok(self.count()),
+            Ordering::Equal => {}
+        }
+        self.partition(|slot| {
+            let entry = self.entry_of(slot)?;
+            Ok(entry.suffix.cmp(rest).then(seq.cmp(&entry.seq)).is_lt())
+        })
+    }
+
+    /// The first slot for which `before` does not hold, by binary search.
+    #[inline]
+    fn partition(&self, before: impl Fn(usize) -> Result<bool, FormatError>) -> Result<usize, FormatError> {
+        let (mut low, mut high) = (0, self.count());
+        while low < high {
+            let middle = low.midpoint(high);
+            match before(middle)? {
+                true => low = middle + 1,
+                false => high = middle,
+            }
+        }
+        Ok(low)
+    }
+}
+
+#[inline]
+fn u16_at(bytes: &[u8], at: usize) -> u16 {
+    u16::from_le_bytes([bytes[at], bytes[at + 1]])
+}
+
+fn u32_at(bytes: &[u8], at: usize) -> u32 {
+    u32::from_le_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]])
+}
