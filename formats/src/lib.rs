@@ -10,6 +10,7 @@ pub mod crc;
 pub mod describe;
 mod entry_crc;
 mod error;
+pub mod fence;
 mod fields;
 pub mod frame;
 pub mod log;
