@@ -18,7 +18,11 @@ pub fn describe_page(bytes: &[u8], base: u64, dump: &mut Dump) -> Result<(), For
     }
     let prefix_at = PAGE_HEADER_BYTES + SLOT_BYTES * page.count();
     if !page.prefix().is_empty() {
-        dump.field(base + prefix_at as u64, page.prefix(), format!("shared prefix {}", printable(page.prefix())));
+        dump.field(
+            base + prefix_at as u64,
+            page.prefix(),
+            format!("shared prefix {}", printable(page.prefix())),
+        );
     }
     let mut end = prefix_at + page.prefix().len();
     for slot in 0..page.count() {
@@ -77,6 +81,10 @@ fn describe_entry(bytes: &[u8], at: usize, base: u64, entry: &Entry<'_>, dump: &
     dump.field(base + at as u64 + 12, &bytes[at + 12..key_at], lens);
     dump.field(base + key_at as u64, entry.suffix, format!("key {}", printable(&entry.to_key())));
     if !entry.value.is_empty() {
-        dump.field(base + entry.value_offset as u64, entry.value, format!("value {}", printable(entry.value)));
+        dump.field(
+            base + entry.value_offset as u64,
+            entry.value,
+            format!("value {}", printable(entry.value)),
+        );
     }
 }

@@ -118,7 +118,11 @@ impl EntryStart {
         let [kind_byte, ..] = seq_and_kind.to_le_bytes();
         let seq = SeqNo(seq_and_kind >> 8);
         let Some(kind) = Kind::from_bits(kind_byte & !NEWEST_BIT) else {
-            return Err(FormatError::invalid(SECTION, at + 4, format!("no such entry kind: {kind_byte:#04x}")));
+            return Err(FormatError::invalid(
+                SECTION,
+                at + 4,
+                format!("no such entry kind: {kind_byte:#04x}"),
+            ));
         };
         let newer = match kind_byte & NEWEST_BIT {
             0 => Some(newer_seq(seq, fields)?),

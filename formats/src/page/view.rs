@@ -61,7 +61,10 @@ impl<'a> Page<'a> {
 
     /// The ordinals in the header.
     pub fn first(&self) -> FirstOrdinals {
-        FirstOrdinals { entry: u32_at(self.bytes, FIELD_FIRST_ENTRY), key: u32_at(self.bytes, FIELD_FIRST_KEY) }
+        FirstOrdinals {
+            entry: u32_at(self.bytes, FIELD_FIRST_ENTRY),
+            key: u32_at(self.bytes, FIELD_FIRST_KEY),
+        }
     }
 
     /// The offset that a slot names; the slot must be on the page.
