@@ -12,11 +12,15 @@ mod entry_crc;
 mod error;
 pub mod fence;
 mod fields;
+pub mod filter;
+pub mod footer;
 pub mod frame;
 pub mod log;
 pub mod manifest;
 pub mod page;
 mod pointer;
+pub mod properties;
+pub mod table;
 mod types;
 pub mod varint;
 
