@@ -1,19 +1,66 @@
 //! Kiban: an embedded LSM key-value store whose point index is a plug-in.
+//!
+//! ```
+//! # fn main() -> kiban::Result<()> {
+//! # let dir = std::env::temp_dir().join(format!("kiban-doc-{}", std::process::id()));
+//! let db = kiban::Db::open(&dir)?;
+//! let ks = db.default_keyspace();
+//! ks.put("apple", "red")?;
+//! assert_eq!(ks.get("apple")?.as_deref(), Some(&b"red"[..]));
+//! for item in ks.prefix("a") {
+//!     let (key, value) = item?;
+//!     println!("{key:?} = {value:?}");
+//! }
+//! db.close()?;
+//! # let _ = std::fs::remove_dir_all(&dir);
+//! # Ok(())
+//! # }
+//! ```
 
+mod batch;
+mod cache;
+mod commit;
+mod db;
+mod durable;
 mod error;
+mod event;
+mod files;
+mod flush;
 mod iter;
+mod keyspace;
+mod limits;
+mod log;
+mod manifest;
 mod memtable;
+mod read;
+mod retention;
 mod settings;
+mod snapshot;
 mod source;
+mod space;
+mod stats;
 #[cfg(feature = "storage-api")]
 pub mod storage;
 #[cfg(not(feature = "storage-api"))]
 #[expect(unreachable_pub, dead_code, reason = "public and whole under the feature `storage-api`")]
 mod storage;
+mod store;
 mod sync;
+mod table;
+mod upkeep;
 mod value;
 
+pub use batch::WriteBatch;
+pub use db::{Db, DbBuilder};
 pub use error::{Error, ErrorKind, Result};
+pub use event::Event;
 pub use iter::{Cursor, Iter};
+pub use keyspace::Keyspace;
+pub use limits::{
+    BATCH_BYTES_MAX, BATCH_OPERATIONS_MAX, KEY_BYTES_MAX, KEYSPACE_NAME_BYTES_MAX, KEYSPACES_MAX,
+    VALUE_BYTES_MAX,
+};
 pub use settings::{Durability, RecoveryMode, Settings, defaults};
+pub use snapshot::Snapshot;
+pub use stats::{KeyspaceStats, LevelStats, MemoryStats, PageStats, Stats};
 pub use value::{Key, Value};

@@ -15,6 +15,10 @@ pub(crate) fn wait<'a, T>(condvar: &Condvar, guard: MutexGuard<'a, T>) -> MutexG
 }
 
 /// Waits for a signal, at most `limit`.
-pub(crate) fn wait_for<'a, T>(condvar: &Condvar, guard: MutexGuard<'a, T>, limit: Duration) -> MutexGuard<'a, T> {
+pub(crate) fn wait_for<'a, T>(
+    condvar: &Condvar,
+    guard: MutexGuard<'a, T>,
+    limit: Duration,
+) -> MutexGuard<'a, T> {
     condvar.wait_timeout(guard, limit).unwrap_or_else(PoisonError::into_inner).0
 }

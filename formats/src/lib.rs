@@ -6,6 +6,7 @@
 //! by the tests, so the tables in the docs are executed.
 #![forbid(unsafe_code)]
 
+pub mod accessor_file;
 pub mod crc;
 pub mod describe;
 mod entry_crc;

@@ -125,3 +125,11 @@ pub trait Storage: Send + Sync + Debug {
     /// Time since an arbitrary, fixed moment; never goes back.
     fn now(&self) -> Duration;
 }
+
+/// A random identity.
+pub(crate) fn random_id(storage: &dyn Storage) -> [u8; 16] {
+    let mut id = [0; 16];
+    id[..8].copy_from_slice(&storage.random_u64().to_le_bytes());
+    id[8..].copy_from_slice(&storage.random_u64().to_le_bytes());
+    id
+}

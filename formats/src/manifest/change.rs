@@ -12,8 +12,8 @@ const OPTIONAL: u8 = 0x80;
 pub struct LiveLogs {
     /// Logs below this number hold nothing that is needed.
     pub oldest: FileNo,
-    /// The newest log known to be durable by name, if it is `oldest` or above; all from `oldest`
-    /// to it exist.
+    /// The newest log known to be durable by name, 0 if there is none. If it is `oldest` or above,
+    /// both exist.
     pub newest: FileNo,
 }
 

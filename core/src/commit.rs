@@ -1,0 +1,278 @@
+//! The write path: check, log, memtable, publish; then sync, shared by all who wait.
+//!
+//! One lock is held from the log append to the publishing of the sequence, so the log, the
+//! memtables and what readers see have one order. The sync happens outside it: while one
+//! caller syncs, others append, and the next sync covers them all.
+
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, MutexGuard};
+
+use kiban_formats::log::LogOpKind;
+use kiban_formats::{Kind, SeqNo, payload_crc};
+
+use crate::batch::WriteBatch;
+use crate::error::{Error, ErrorKind, Result};
+use crate::event::Event;
+use crate::limits;
+use crate::log::Journal;
+use crate::settings::Durability;
+use crate::source::{EntryRef, Found};
+use crate::space::Space;
+use crate::store::Store;
+use crate::sync::{lock, wait};
+
+/// What the commit lock guards.
+#[derive(Debug)]
+pub(crate) struct Commit {
+    pub(crate) journal: Journal,
+    /// The sequence of the next operation.
+    pub(crate) next_seq: SeqNo,
+    /// The manifest that was read at open is durable: log records may name its keyspaces.
+    grounded: bool,
+    /// Why writes are refused, after a failed log write or sync.
+    halted: Option<Error>,
+}
+
+impl Commit {
+    pub(crate) fn new(journal: Journal, next_seq: SeqNo) -> Self {
+        Self { journal, next_seq, grounded: false, halted: None }
+    }
+
+    /// The greatest sequence given out.
+    pub(crate) fn last_seq(&self) -> SeqNo {
+        SeqNo(self.next_seq.0 - 1)
+    }
+
+    /// Refuses all writes from now on: nothing is known of what the log holds.
+    pub(crate) fn halt(&mut self, cause: &Error) -> Error {
+        let cause = self.halted.get_or_insert_with(|| cause.clone()).clone();
+        halted_error(&cause)
+    }
+
+    pub(crate) fn check_halted(&self) -> Result<()> {
+        match &self.halted {
+            Some(cause) => Err(halted_error(cause)),
+            None => Ok(()),
+        }
+    }
+}
+
+fn halted_error(cause: &Error) -> Error {
+    let message = format!("writes are halted, the store must be reopened: {cause}");
+    Error::caused(ErrorKind::WritesHalted, message, cause.clone())
+}
+
+/// One put or delete, borrowed from the caller: it goes to the log without a copy.
+#[derive(Debug)]
+pub(crate) struct Operation<'a> {
+    key: &'a [u8],
+    /// `None` deletes.
+    value: Option<&'a [u8]>,
+    payload_crc: u32,
+}
+
+impl<'a> Operation<'a> {
+    pub(crate) fn put(key: &'a [u8], value: &'a [u8]) -> Result<Self> {
+        limits::check_key(key)?;
+        limits::check_value(value)?;
+        Ok(Self { key, value: Some(value), payload_crc: payload_crc(key, value) })
+    }
+
+    pub(crate) fn delete(key: &'a [u8]) -> Result<Self> {
+        limits::check_key(key)?;
+        Ok(Self { key, value: None, payload_crc: payload_crc(key, &[]) })
+    }
+}
+
+impl Store {
+    /// Writes one operation.
+    pub(crate) fn write_one(
+        &self,
+        space: &Arc<Space>,
+        op: &Operation<'_>,
+        durability: Durability,
+    ) -> Result<()> {
+        self.check_writable()?;
+        self.check_space(space)?;
+        let mut commit = self.lock_for_write()?;
+        self.check_space(space)?;
+        let base = commit.next_seq;
+        self.log(&mut commit, 1, std::slice::from_ref(space), |journal| {
+            journal.append_one(base, space.id, op.key, op.value)
+        })?;
+        let (kind, value) = op.value.map_or((Kind::Delete, &[][..]), |value| (Kind::Put, value));
+        let payload_crc = op.payload_crc;
+        self.remember(space, EntryRef { key: op.key, seq: base, kind, value, payload_crc });
+        self.publish(commit, 1, std::slice::from_ref(space), durability)
+    }
+
+    /// Writes a batch, all or nothing.
+    pub(crate) fn write_batch(&self, batch: &WriteBatch, durability: Durability) -> Result<()> {
+        self.check_writable()?;
+        batch.check_limits()?;
+        for space in batch.spaces() {
+            self.check_space(space)?;
+        }
+        if batch.is_empty() && batch.expectations().is_empty() {
+            return Ok(());
+        }
+        let mut commit = self.lock_for_write()?;
+        for space in batch.spaces() {
+            self.check_space(space)?;
+        }
+        self.check_expectations(batch)?;
+        if batch.is_empty() {
+            return Ok(());
+        }
+        let base = commit.next_seq;
+        let count = batch.len() as u64;
+        self.log(&mut commit, count, batch.spaces(), |journal| journal.append_batch(base, batch.ops()))?;
+        self.remember_batch(base, batch);
+        self.publish(commit, count, batch.spaces(), durability)
+    }
+
+    fn check_space(&self, space: &Space) -> Result<()> {
+        if space.store != self.uid {
+            return Err(Error::invalid(format!("keyspace {:?}: the handle is of another store", space.name)));
+        }
+        if space.is_dropped() {
+            return Err(Error::new(ErrorKind::Closed, format!("keyspace {:?} was dropped", space.name)));
+        }
+        Ok(())
+    }
+
+    fn check_expectations(&self, batch: &WriteBatch) -> Result<()> {
+        for expected in batch.expectations() {
+            let found = expected.space.view().get(&self.tables, &self.probe(&expected.key))?;
+            let holds = match (&found, &expected.value) {
+                (Found::Value(value), Some(expected)) => value == expected,
+                (Found::Absent | Found::Deleted, None) => true,
+                _ => false,
+            };
+            if !holds {
+                let key = expected.key.escape_ascii();
+                return Err(Error::new(
+                    ErrorKind::Conflict,
+                    format!(
+                        "keyspace {:?}, key b\"{key}\": the value is not the expected one",
+                        expected.space.name
+                    ),
+                ));
+            }
+        }
+        Ok(())
+    }
+
+    /// The commit lock, with room in the memtables and a log that works.
+    fn lock_for_write(&self) -> Result<MutexGuard<'_, Commit>> {
+        let mut commit = lock(&self.commit);
+        let mut told = false;
+        loop {
+            self.check_open()?;
+            commit.check_halted()?;
+            if !commit.grounded {
+                // The manifest's lock comes before the commit lock.
+                drop(commit);
+                lock(&self.manifest).make_durable(|| self.new_file_no())?;
+                commit = lock(&self.commit);
+                commit.grounded = true;
+                continue;
+            }
+            if self.memtable_bytes.load(Ordering::Relaxed) < self.settings.memtables_total_bytes {
+                return Ok(commit);
+            }
+            if let Some(error) = self.upkeep.last_error() {
+                return Err(error);
+            }
+            self.seal_largest_if_none_is_sealed();
+            if !told {
+                told = true;
+                let memtable_bytes = self.memtable_bytes.load(Ordering::Relaxed);
+                drop(commit);
+                self.listener.tell(|| Event::WriteStall { memtable_bytes });
+                commit = lock(&self.commit);
+                continue;
+            }
+            commit = wait(&self.room, commit);
+        }
+    }
+
+    /// Appends to the log, halting all writes if that fails.
+    fn log(
+        &self,
+        commit: &mut Commit,
+        count: u64,
+        spaces: &[Arc<Space>],
+        append: impl FnOnce(&mut Journal) -> Result<()>,
+    ) -> Result<()> {
+        if commit.next_seq.0 + count > SeqNo::MAX.0 {
+            return Err(Error::invalid("sequence: all 2^56 sequence numbers of this store are used"));
+        }
+        let first = commit.next_seq;
+        let last = SeqNo(first.0 + count - 1);
+        commit.journal.prepare(first, || self.new_file_no())?;
+        let appended = append(&mut commit.journal);
+        appended.map_err(|cause| commit.halt(&cause))?;
+        for space in spaces {
+            commit.journal.note(space.id, last);
+        }
+        Ok(())
+    }
+
+    fn remember_batch(&self, base: SeqNo, batch: &WriteBatch) {
+        let spaces = batch.spaces();
+        let mut last: Option<&Arc<Space>> = None;
+        for (ordinal, (op, payload_crc)) in batch.ops().iter().zip(batch.crcs()).enumerate() {
+            let space = match last {
+                Some(space) if space.id == op.keyspace => space,
+                _ => match spaces.iter().find(|space| space.id == op.keyspace) {
+                    Some(space) => space,
+                    None => unreachable!("a batch remembers the keyspace of each operation"),
+                },
+            };
+            last = Some(space);
+            let kind = match op.kind {
+                LogOpKind::Put => Kind::Put,
+                _ => Kind::Delete,
+            };
+            let seq = SeqNo(base.0 + ordinal as u64);
+            let payload_crc = *payload_crc;
+            self.remember(space, EntryRef { key: op.key, seq, kind, value: op.value, payload_crc });
+        }
+    }
+
+    /// Inserts into the active memtable. Under the commit lock, or during recovery.
+    pub(crate) fn remember(&self, space: &Space, entry: EntryRef<'_>) {
+        let view = space.view();
+        let before = view.active.bytes();
+        view.active.insert(entry);
+        self.memtable_bytes.fetch_add(view.active.bytes() - before, Ordering::Relaxed);
+    }
+
+    /// Shows the operations to readers, seals what is full, and waits for the sync if asked to.
+    fn publish(
+        &self,
+        mut commit: MutexGuard<'_, Commit>,
+        count: u64,
+        spaces: &[Arc<Space>],
+        durability: Durability,
+    ) -> Result<()> {
+        commit.next_seq = SeqNo(commit.next_seq.0 + count);
+        let last = commit.last_seq();
+        self.visible.store(last.0, Ordering::Release);
+        let full = |space: &&Arc<Space>| space.view().active.bytes() >= self.settings.memtable_seal_bytes();
+        let mut sealed = false;
+        for space in spaces.iter().filter(full) {
+            space.seal();
+            sealed = true;
+        }
+        drop(commit);
+        if sealed {
+            self.upkeep.wake();
+        }
+        match durability {
+            Durability::Buffered => Ok(()),
+            Durability::Sync => self.sync_through(last),
+        }
+    }
+}

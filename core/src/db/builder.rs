@@ -1,0 +1,110 @@
+//! What can be set before a store is opened.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use super::{Db, open};
+use crate::error::Result;
+use crate::event::{Event, Listener};
+use crate::settings::{Durability, Settings};
+use crate::storage::{FsStorage, Storage};
+
+/// Settings before opening. Later calls win over earlier ones; [`DbBuilder::settings`] replaces
+/// all numbers.
+#[derive(Clone)]
+pub struct DbBuilder {
+    pub(super) path: PathBuf,
+    pub(super) settings: Settings,
+    pub(super) create_if_missing: bool,
+    pub(super) read_only: bool,
+    pub(super) listener: Listener,
+    pub(super) storage: Arc<dyn Storage>,
+}
+
+impl DbBuilder {
+    pub(super) fn new(path: &Path) -> Self {
+        Self {
+            path: path.to_owned(),
+            settings: Settings::default(),
+            create_if_missing: true,
+            read_only: false,
+            listener: Listener::default(),
+            storage: Arc::new(FsStorage::new()),
+        }
+    }
+
+    /// The hard memory budget in bytes; see [`Settings::cache_bytes`].
+    #[must_use]
+    pub fn cache_bytes(mut self, bytes: u64) -> Self {
+        self.settings.cache_bytes = bytes;
+        self
+    }
+
+    /// Bytes of one memtable; see [`Settings::memtable_bytes`].
+    #[must_use]
+    pub fn memtable_bytes(mut self, bytes: u64) -> Self {
+        self.settings.memtable_bytes = bytes;
+        self
+    }
+
+    /// The deepest level that is read through a memory map; see [`Settings::mmap_max_level`].
+    #[must_use]
+    pub fn mmap_max_level(mut self, level: Option<u32>) -> Self {
+        self.settings.mmap_max_level = level;
+        self
+    }
+
+    /// The durability of `put` and `delete`.
+    #[must_use]
+    pub fn durability(mut self, durability: Durability) -> Self {
+        self.settings.durability = durability;
+        self
+    }
+
+    /// All numbers at once.
+    #[must_use]
+    pub fn settings(mut self, settings: Settings) -> Self {
+        self.settings = settings;
+        self
+    }
+
+    /// Who is told of events. Called with no lock held.
+    #[must_use]
+    pub fn on_event(mut self, listener: Arc<dyn Fn(&Event) + Send + Sync>) -> Self {
+        self.listener = Listener::new(listener);
+        self
+    }
+
+    /// Whether a store is made where there is none; the default is `true`.
+    #[must_use]
+    pub fn create_if_missing(mut self, create: bool) -> Self {
+        self.create_if_missing = create;
+        self
+    }
+
+    /// Opens for reading only: nothing is written, several readers may do so at once.
+    #[must_use]
+    pub fn read_only(mut self, read_only: bool) -> Self {
+        self.read_only = read_only;
+        self
+    }
+
+    /// The storage under the store. Unstable.
+    #[cfg(feature = "storage-api")]
+    #[must_use]
+    pub fn storage(mut self, storage: Arc<dyn Storage>) -> Self {
+        self.storage = storage;
+        self
+    }
+
+    /// Opens the store.
+    ///
+    /// # Errors
+    /// `InvalidArgument` for settings out of range or a directory that is no store, `NotFound`
+    /// where there is none and it may not be made, `Locked`, `Unsupported` for a newer format,
+    /// `Corruption`, `Io`.
+    pub fn open(self) -> Result<Db> {
+        self.settings.validate()?;
+        open::open(self).map(Db::new)
+    }
+}

@@ -1,0 +1,72 @@
+//! Making and listing keyspaces.
+
+use std::sync::{Arc, PoisonError};
+
+use kiban_formats::manifest::Change;
+use kiban_formats::{KeyspaceId, SeqNo};
+
+use super::Db;
+use crate::error::{Error, ErrorKind, Result};
+use crate::keyspace::Keyspace;
+use crate::limits::{self, KEYSPACES_MAX};
+use crate::space::{Levels, Space, View};
+use crate::store::Store;
+use crate::sync::lock;
+
+impl Db {
+    /// The keyspace of this name, made with the default options if there is none.
+    ///
+    /// # Errors
+    /// `InvalidArgument` for a name that is not allowed or too many keyspaces; `NotFound` if
+    /// there is none and the store is open for reading only.
+    pub fn keyspace(&self, name: &str) -> Result<Keyspace> {
+        let store = self.store();
+        store.check_open()?;
+        limits::check_keyspace_name(name)?;
+        let space = match store.space_named(name) {
+            Some(space) => space,
+            None => store.make_space(name)?,
+        };
+        Ok(Keyspace::new(self.handle.clone(), space))
+    }
+
+    /// The names of all keyspaces, in order.
+    pub fn keyspaces(&self) -> Result<Vec<String>> {
+        self.store().check_open()?;
+        let mut names: Vec<String> = self.store().spaces().iter().map(|space| space.name.clone()).collect();
+        names.sort_unstable();
+        Ok(names)
+    }
+}
+
+impl Store {
+    fn space_named(&self, name: &str) -> Option<Arc<Space>> {
+        self.spaces().into_iter().find(|space| space.name == name)
+    }
+
+    fn make_space(&self, name: &str) -> Result<Arc<Space>> {
+        if self.read_only {
+            let message = format!("there is no keyspace {name:?} in store {}", self.dir.display());
+            return Err(Error::new(ErrorKind::NotFound, message));
+        }
+        let mut manifest = lock(&self.manifest);
+        // Somebody else may have made it while we waited.
+        if let Some(space) = self.space_named(name) {
+            return Ok(space);
+        }
+        let state = manifest.state();
+        if state.keyspaces.len() >= KEYSPACES_MAX {
+            return Err(Error::invalid(format!(
+                "keyspace {name:?}: a store has at most {KEYSPACES_MAX} keyspaces"
+            )));
+        }
+        let id = KeyspaceId(state.next_keyspace);
+        let change = Change::AddKeyspace { id, name: name.to_owned(), options: String::new() };
+        manifest.append(&[change], || self.new_file_no())?;
+        let view = View::new(Levels::default());
+        let space = Arc::new(Space::new(self.uid, id, name.to_owned(), view, SeqNo(0)));
+        let mut spaces = self.spaces.write().unwrap_or_else(PoisonError::into_inner);
+        spaces.insert(id, space.clone());
+        Ok(space)
+    }
+}

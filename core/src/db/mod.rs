@@ -1,0 +1,101 @@
+//! The handle of a store, and how it is opened.
+
+mod builder;
+mod keyspaces;
+mod open;
+
+use std::path::Path;
+use std::sync::Arc;
+
+use crate::batch::WriteBatch;
+use crate::error::Result;
+use crate::keyspace::Keyspace;
+use crate::settings::Durability;
+use crate::snapshot::Snapshot;
+use crate::stats::Stats;
+use crate::store::Store;
+
+pub use builder::DbBuilder;
+
+/// What all handles of a store share. Dropping the last one closes the store.
+#[derive(Debug)]
+pub(crate) struct Handle {
+    pub(crate) store: Arc<Store>,
+}
+
+impl Drop for Handle {
+    fn drop(&mut self) {
+        // Nobody is left to be told; `Db::close` tells.
+        let _ = self.store.close();
+    }
+}
+
+/// An open store. Cheap to clone; the store is closed when the last of its handles (this,
+/// keyspaces, snapshots, iterators) is dropped, or by [`Db::close`].
+#[derive(Clone, Debug)]
+pub struct Db {
+    handle: Arc<Handle>,
+}
+
+impl Db {
+    /// Opens the store in `path` with the defaults, and makes it if there is none.
+    pub fn open(path: impl AsRef<Path>) -> Result<Self> {
+        Self::builder(path).open()
+    }
+
+    /// Settings before opening.
+    pub fn builder(path: impl AsRef<Path>) -> DbBuilder {
+        DbBuilder::new(path.as_ref())
+    }
+
+    fn new(store: Arc<Store>) -> Self {
+        Self { handle: Arc::new(Handle { store }) }
+    }
+
+    fn store(&self) -> &Store {
+        &self.handle.store
+    }
+
+    /// The keyspace `default`, which every store has.
+    pub fn default_keyspace(&self) -> Keyspace {
+        Keyspace::new(self.handle.clone(), self.store().default_space.clone())
+    }
+
+    /// Writes a batch with the store's default durability: all or nothing, also across
+    /// keyspaces. An empty batch is Ok.
+    pub fn write(&self, batch: WriteBatch) -> Result<()> {
+        self.write_with(batch, self.store().settings.durability)
+    }
+
+    /// Writes a batch: all or nothing, also across keyspaces.
+    pub fn write_with(&self, batch: WriteBatch, durability: Durability) -> Result<()> {
+        self.store().write_batch(&batch, durability)
+    }
+
+    /// Makes everything acknowledged so far durable.
+    pub fn sync(&self) -> Result<()> {
+        self.store().sync()
+    }
+
+    /// All keyspaces at this moment.
+    pub fn snapshot(&self) -> Snapshot {
+        Snapshot::new(self.handle.clone())
+    }
+
+    /// Writes what is in memory into tables; returns when it is there.
+    pub fn flush(&self) -> Result<()> {
+        self.store().flush(&self.store().spaces())
+    }
+
+    /// What the store holds and has done since it was opened.
+    pub fn stats(&self) -> Stats {
+        self.store().stats()
+    }
+
+    /// Refuses new operations, waits for running writes, stops background work, syncs the log
+    /// and lets the directory go, even if handles live on. Memtables are not flushed; the next
+    /// open replays the log. A second call is Ok.
+    pub fn close(&self) -> Result<()> {
+        self.store().close()
+    }
+}

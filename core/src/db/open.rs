@@ -1,0 +1,338 @@
+//! Opening: lock, pointer, manifest, log, and no table.
+
+use std::collections::HashMap;
+use std::io;
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Condvar, Mutex, RwLock};
+
+use kiban_formats::log::{LogOp, LogOpKind};
+use kiban_formats::manifest::{Change, KeyspaceState, LiveLogs, STORE_VERSION, State};
+use kiban_formats::{FileNo, KeyspaceId, Kind, Level, SeqNo, StoreId, payload_crc};
+
+use super::DbBuilder;
+use crate::commit::Commit;
+use crate::durable::Durable;
+use crate::error::{Error, ErrorKind, Result};
+use crate::event::Event;
+use crate::files::{self, FileName};
+use crate::log::{Journal, Replay};
+use crate::manifest::ManifestStore;
+use crate::snapshot::Snapshots;
+use crate::source::EntryRef;
+use crate::space::{DEFAULT_KEYSPACE, Levels, Space, TableHandle, View};
+use crate::storage::{DirEntry, Lock, LockMode, Storage, random_id};
+use crate::store::Store;
+use crate::sync::lock;
+use crate::table::TableContext;
+use crate::upkeep::Upkeep;
+
+/// Tells the stores of this process apart.
+static NEXT_UID: AtomicU64 = AtomicU64::new(1);
+
+/// Opens a store, or makes one.
+pub(super) fn open(builder: DbBuilder) -> Result<Arc<Store>> {
+    let found = Directory::look(&*builder.storage, &builder.path)?;
+    let is_store = found.check(&builder)?;
+    if !is_store {
+        let made = builder.storage.create_dir_all(&builder.path);
+        made.map_err(|source| Error::io("create", &builder.path, source))?;
+    }
+    let directory_lock = take_lock(&builder)?;
+    // Under the lock nobody else changes the directory.
+    let found = Directory::look(&*builder.storage, &builder.path)?;
+    let (storage, dir) = (builder.storage.clone(), builder.path.as_path());
+    let mut manifest = if found.check(&builder)? {
+        ManifestStore::open(storage, dir)?
+    } else {
+        ManifestStore::create(storage.clone(), dir, StoreId(random_id(&*storage)))
+    };
+    let next_file = AtomicU64::new(found.next_file(manifest.state()).0);
+    if manifest.current().0 == 0 {
+        create(&mut manifest, builder.storage.random_u64(), &next_file)?;
+    }
+    found.check_tables(manifest.state(), dir)?;
+    let store = assemble(builder, manifest, next_file, directory_lock, &found)?;
+    recover(&store, &found)?;
+    Upkeep::start(&store)?;
+    Ok(store)
+}
+
+/// The first manifest of a new store.
+fn create(manifest: &mut ManifestStore, hash_seed: u64, next_file: &AtomicU64) -> Result<()> {
+    let id = KeyspaceId(0);
+    let changes = [
+        Change::Facts { version: STORE_VERSION, hash_seed },
+        Change::AddKeyspace { id, name: DEFAULT_KEYSPACE.to_owned(), options: String::new() },
+    ];
+    manifest.append(&changes, || FileNo(next_file.fetch_add(1, Ordering::Relaxed)))
+}
+
+fn take_lock(builder: &DbBuilder) -> Result<Option<Box<dyn Lock>>> {
+    let path = builder.path.join(files::LOCK);
+    let mode = if builder.read_only { LockMode::Shared } else { LockMode::Exclusive };
+    match builder.storage.lock(&path, mode) {
+        Ok(lock) => Ok(Some(lock)),
+        Err(source) if source.kind() == io::ErrorKind::WouldBlock => {
+            let message = format!("store {} is locked by another opener", builder.path.display());
+            Err(Error::new(ErrorKind::Locked, message))
+        }
+        // Nobody can lock a directory without a lock file that nobody can make one in.
+        Err(source) if source.kind() == io::ErrorKind::NotFound && builder.read_only => Ok(None),
+        Err(source) => Err(Error::io("lock", &path, source)),
+    }
+}
+
+/// The files of the directory.
+struct Directory {
+    /// `None`: there is no directory.
+    entries: Option<Vec<DirEntry>>,
+}
+
+impl Directory {
+    fn look(storage: &dyn Storage, dir: &Path) -> Result<Self> {
+        match storage.list(dir) {
+            Ok(entries) => Ok(Self { entries: Some(entries) }),
+            Err(source) if source.kind() == io::ErrorKind::NotFound => Ok(Self { entries: None }),
+            Err(source) => Err(Error::io("list", dir, source)),
+        }
+    }
+
+    fn names(&self) -> impl Iterator<Item = (FileName<'_>, &DirEntry)> {
+        self.entries.iter().flatten().map(|entry| (FileName::parse(&entry.name), entry))
+    }
+
+    /// Whether there is a store; `false` if one is to be made.
+    fn check(&self, builder: &DbBuilder) -> Result<bool> {
+        let dir = &builder.path;
+        if self.names().any(|(name, _)| name == FileName::Current) {
+            return Ok(true);
+        }
+        // A creation that was cut short leaves a manifest at most; logs and tables come after
+        // the pointer.
+        let live = |name: &FileName<'_>| matches!(name, FileName::Table(_) | FileName::Log(_));
+        if self.names().any(|(name, _)| live(&name)) {
+            let path = dir.join(files::CURRENT);
+            return Err(Error::corruption(&path, "it is missing, and the directory has files of a store"));
+        }
+        let creating = |name: FileName<'_>| matches!(name, FileName::Manifest(_) | FileName::Temporary(_));
+        let began = self.names().any(|(name, _)| creating(name));
+        if !began && self.names().any(|(name, _)| name == FileName::Other) {
+            return Err(Error::invalid(format!("directory {} has files and is no store", dir.display())));
+        }
+        if builder.read_only || !builder.create_if_missing {
+            let message = format!("there is no store in {}", dir.display());
+            return Err(Error::new(ErrorKind::NotFound, message));
+        }
+        Ok(false)
+    }
+
+    /// Above all numbers that were used.
+    fn next_file(&self, state: &State) -> FileNo {
+        let greatest = self.names().filter_map(|(name, _)| name.no()).max();
+        let above = greatest.map_or(1, |no| no.0.saturating_add(1));
+        FileNo(above.max(state.next_file.0))
+    }
+
+    /// Log files, rising.
+    fn logs(&self) -> Vec<FileNo> {
+        let mut logs: Vec<FileNo> = self.names().filter_map(|(name, _)| as_log(name)).collect();
+        logs.sort_unstable();
+        logs
+    }
+
+    /// Refuses a store of which a table is missing or has another length.
+    fn check_tables(&self, state: &State, dir: &Path) -> Result<()> {
+        let there: HashMap<FileNo, u64> = self
+            .names()
+            .filter_map(|(name, entry)| match name {
+                FileName::Table(no) => Some((no, entry.len)),
+                _ => None,
+            })
+            .collect();
+        for table in state.keyspaces.values().flat_map(|space| &space.tables) {
+            let path = dir.join(files::table(table.no));
+            match there.get(&table.no) {
+                None => {
+                    return Err(Error::corruption(
+                        &path,
+                        "the manifest names this table, and it is not there",
+                    ));
+                }
+                Some(len) if *len != table.bytes => {
+                    let what = format!("it has {len} bytes, the manifest says {}", table.bytes);
+                    return Err(Error::corruption(&path, what));
+                }
+                Some(_) => {}
+            }
+        }
+        Ok(())
+    }
+}
+
+fn as_log(name: FileName<'_>) -> Option<FileNo> {
+    match name {
+        FileName::Log(no) => Some(no),
+        _ => None,
+    }
+}
+
+fn assemble(
+    builder: DbBuilder,
+    manifest: ManifestStore,
+    next_file: AtomicU64,
+    directory_lock: Option<Box<dyn Lock>>,
+    found: &Directory,
+) -> Result<Arc<Store>> {
+    let DbBuilder { path: dir, settings, read_only, listener, storage, .. } = builder;
+    let uid = NEXT_UID.fetch_add(1, Ordering::Relaxed);
+    let state = manifest.state();
+    let space = |(id, space): (&KeyspaceId, &KeyspaceState)| {
+        let view = View::new(levels(&dir, space));
+        (*id, Arc::new(Space::new(uid, *id, space.name.clone(), view, space.flushed)))
+    };
+    let spaces: HashMap<KeyspaceId, Arc<Space>> = state.keyspaces.iter().map(space).collect();
+    let default_space = spaces.values().find(|space| space.name == DEFAULT_KEYSPACE).cloned();
+    let Some(default_space) = default_space else {
+        let path = dir.join(files::manifest(manifest.current()));
+        return Err(Error::corruption(&path, "the keyspace `default` is missing"));
+    };
+    let journal = Journal::recovering(
+        storage.clone(),
+        dir.clone(),
+        manifest.store_id(),
+        settings.memtable_seal_bytes().max(LOG_BYTES_MIN),
+        (found.logs(), state.logs),
+    );
+    let next_seq = SeqNo(state.last_seq.0 + 1);
+    Ok(Arc::new(Store {
+        uid,
+        id: manifest.store_id(),
+        hash_seed: state.hash_seed,
+        tables: TableContext::new(storage.clone(), &settings, manifest.store_id()),
+        dir,
+        storage,
+        settings,
+        read_only,
+        directory_lock: Mutex::new(directory_lock),
+        default_space,
+        spaces: RwLock::new(spaces),
+        snapshots: Snapshots::default(),
+        commit: Mutex::new(Commit::new(journal, next_seq)),
+        room: Condvar::new(),
+        durable: Mutex::new(Durable::default()),
+        manifest: Mutex::new(manifest),
+        memtable_bytes: AtomicU64::new(0),
+        next_file,
+        upkeep: Upkeep::default(),
+        listener,
+        visible: AtomicU64::new(next_seq.0 - 1),
+        closed: AtomicBool::new(false),
+    }))
+}
+
+/// A log file shorter than this is not followed by a new one.
+const LOG_BYTES_MIN: u64 = 64 << 10;
+
+fn levels(dir: &Path, space: &KeyspaceState) -> Levels {
+    let level0 = space.tables.iter().rev().filter(|table| table.level == Level(0));
+    let handle = |table: &kiban_formats::TableMeta| {
+        Arc::new(TableHandle::new(table.clone(), dir.join(files::table(table.no))))
+    };
+    Levels { level0: level0.map(handle).collect() }
+}
+
+/// Replays the log into memtables, flushing those that become full, and removes what no
+/// manifest names.
+fn recover(store: &Arc<Store>, found: &Directory) -> Result<()> {
+    let (live, last_seq, next_keyspace) = {
+        let manifest = lock(&store.manifest);
+        let state = manifest.state();
+        (state.logs, state.last_seq, state.next_keyspace)
+    };
+    let logs = found.logs();
+    let replay = Replay {
+        storage: &*store.storage,
+        dir: &store.dir,
+        store_id: store.id,
+        files: &logs,
+        live,
+        last_seq,
+        mode: store.settings.recovery,
+    };
+    let recovered = replay.run(|seq, op| replay_one(store, next_keyspace, seq, op))?;
+    store.visible.store(recovered.last_seq.0, Ordering::Release);
+    let (operations, truncated_bytes) = (recovered.operations, recovered.truncated_bytes);
+    let discarded = recovered.discarded.clone();
+    {
+        let mut commit = lock(&store.commit);
+        commit.next_seq = SeqNo(recovered.last_seq.0 + 1);
+        commit.journal.recovered(recovered);
+    }
+    if operations > 0 || truncated_bytes > 0 {
+        store.listener.tell(|| Event::Recovered { records: operations, truncated_bytes });
+    }
+    if store.read_only { Ok(()) } else { remove_orphans(store, found, live, &discarded) }
+}
+
+fn replay_one(store: &Arc<Store>, next_keyspace: u32, seq: SeqNo, op: &LogOp<'_>) -> Result<()> {
+    let Some(space) = store.space(op.keyspace) else {
+        if op.keyspace.0 < next_keyspace {
+            // Dropped since.
+            return Ok(());
+        }
+        let what = format!("the log names keyspace {}, which the manifest does not know", op.keyspace);
+        return Err(Error::corruption(&store.dir, what));
+    };
+    if seq <= space.flushed() {
+        return Ok(());
+    }
+    let kind = match op.kind {
+        LogOpKind::Put => Kind::Put,
+        LogOpKind::Delete => Kind::Delete,
+        LogOpKind::Clear => {
+            let what = "the log clears a keyspace, which this build does not know";
+            return Err(Error::new(ErrorKind::Unsupported, format!("{}: {what}", store.dir.display())));
+        }
+    };
+    let payload_crc = payload_crc(op.key, op.value);
+    store.remember(&space, EntryRef { key: op.key, seq, kind, value: op.value, payload_crc });
+    if !store.read_only && space.view().active.bytes() >= store.settings.memtable_seal_bytes() {
+        space.seal();
+        store.flush_oldest(&space)?;
+    }
+    Ok(())
+}
+
+/// Removes unfinished files and numbered ones that nothing names. Numbers of what goes stay used.
+fn remove_orphans(store: &Store, found: &Directory, live: LiveLogs, discarded: &[FileNo]) -> Result<()> {
+    let mut manifest = lock(&store.manifest);
+    let state = manifest.state();
+    let tables = || state.keyspaces.values().flat_map(|space| &space.tables);
+    let is_orphan = |name: FileName<'_>| match name {
+        FileName::Temporary(_) => true,
+        FileName::Manifest(no) => no != manifest.current(),
+        FileName::Log(no) => no < live.oldest || discarded.contains(&no),
+        FileName::Table(no) | FileName::Sidecar(no, _) => tables().all(|table| table.no != no),
+        FileName::Lock | FileName::Current | FileName::Other => false,
+    };
+    let orphans: Vec<_> = found.names().filter(|(name, _)| is_orphan(*name)).collect();
+    let greatest = orphans.iter().filter_map(|(name, _)| name.no()).max();
+    if greatest.is_some_and(|no| no >= state.next_file) {
+        let next = FileNo(store.next_file.load(Ordering::Relaxed));
+        manifest.append(&[Change::NextFile(next)], || store.new_file_no())?;
+    }
+    if !orphans.is_empty() {
+        manifest.make_durable(|| store.new_file_no())?;
+    }
+    for (_, entry) in orphans {
+        let path = store.dir.join(&entry.name);
+        match store.storage.remove(&path) {
+            Err(source) if source.kind() != io::ErrorKind::NotFound => {
+                return Err(Error::io("remove", &path, source));
+            }
+            _ => store.listener.tell(|| Event::OrphanRemoved { file: path }),
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,74 @@
+//! What the engine tells a listener while it works.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use serde::Serialize;
+
+/// Something that happened. Listeners are called from the thread that did it, with no lock of
+/// the store held; they must not block for long.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub enum Event {
+    /// The log was replayed at open.
+    #[non_exhaustive]
+    Recovered {
+        /// Operations taken from the log.
+        records: u64,
+        /// Bytes at the end of the log that no complete record covers, ignored.
+        truncated_bytes: u64,
+    },
+    /// A memtable became a table.
+    #[non_exhaustive]
+    Flush {
+        /// The keyspace's name.
+        keyspace: String,
+        /// The table's number.
+        table: u64,
+        /// The table's size.
+        bytes: u64,
+        /// Entries in it.
+        entries: u64,
+    },
+    /// A writer waits for memtables to be flushed.
+    #[non_exhaustive]
+    WriteStall {
+        /// Bytes in all memtables.
+        memtable_bytes: u64,
+    },
+    /// A flush failed; it is tried again.
+    #[non_exhaustive]
+    BackgroundError {
+        /// What went wrong.
+        message: String,
+    },
+    /// A file that nothing names was removed at open.
+    #[non_exhaustive]
+    OrphanRemoved {
+        /// The file.
+        file: PathBuf,
+    },
+}
+
+/// Who is told.
+#[derive(Clone, Default)]
+pub(crate) struct Listener(Option<Arc<dyn Fn(&Event) + Send + Sync>>);
+
+impl std::fmt::Debug for Listener {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(if self.0.is_some() { "Listener" } else { "no listener" })
+    }
+}
+
+impl Listener {
+    pub(crate) fn new(listener: Arc<dyn Fn(&Event) + Send + Sync>) -> Self {
+        Self(Some(listener))
+    }
+
+    /// Makes the event only if somebody listens.
+    pub(crate) fn tell(&self, event: impl FnOnce() -> Event) {
+        if let Some(listener) = &self.0 {
+            listener(&event());
+        }
+    }
+}

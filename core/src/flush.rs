@@ -1,0 +1,182 @@
+//! From a sealed memtable to a table of level 0.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use std::path::Path;
+
+use kiban_formats::manifest::Change;
+use kiban_formats::{FileNo, KeyspaceId, Level, SeqNo, TableId, TableMeta};
+
+use crate::error::{Error, Result};
+use crate::event::Event;
+use crate::files;
+use crate::memtable::Memtable;
+use crate::retention::Retention;
+use crate::source::Source;
+use crate::space::{Space, TableHandle, View};
+use crate::storage::random_id;
+use crate::store::Store;
+use crate::sync::lock;
+use crate::table::{TableOptions, TableWriter};
+
+impl Store {
+    /// Seals the active memtables of these keyspaces and waits until they are tables.
+    pub(crate) fn flush(&self, spaces: &[Arc<Space>]) -> Result<()> {
+        self.check_writable()?;
+        let targets: Vec<(Arc<Space>, SeqNo)> = {
+            let mut commit = lock(&self.commit);
+            commit.check_halted()?;
+            let targets = spaces.iter().map(|space| {
+                if !space.view().active.is_empty() {
+                    space.seal();
+                }
+                let newest = space.view().sealed.first().and_then(|memtable| memtable.seq_range());
+                (space.clone(), newest.map_or(SeqNo(0), |(_, greatest)| greatest))
+            });
+            let targets = targets.collect();
+            commit.journal.retire_active();
+            targets
+        };
+        self.upkeep.wake();
+        self.upkeep.wait_until(self, || targets.iter().all(|(space, seq)| space.flushed() >= *seq))
+    }
+
+    /// Writers wait and nothing is being made smaller: seals the largest active memtable. Under
+    /// the commit lock.
+    pub(crate) fn seal_largest_if_none_is_sealed(&self) {
+        let spaces = self.spaces();
+        if spaces.iter().any(|space| !space.view().sealed.is_empty()) {
+            return;
+        }
+        if let Some(largest) = spaces.iter().max_by_key(|space| space.view().active.bytes()) {
+            largest.seal();
+            self.upkeep.wake();
+        }
+    }
+
+    /// Tells writers that memtables became smaller, or that they will not.
+    pub(crate) fn signal_room(&self) {
+        let _commit = lock(&self.commit);
+        self.room.notify_all();
+    }
+
+    /// Makes a table of the oldest sealed memtable. One caller a keyspace at a time.
+    pub(crate) fn flush_oldest(&self, space: &Space) -> Result<()> {
+        let Some(memtable) = space.view().sealed.last().cloned() else { return Ok(()) };
+        let Some((_, greatest)) = memtable.seq_range() else {
+            self.replace_by_table(space, &memtable, None);
+            return Ok(());
+        };
+        // Log before table: a power cut must not keep a part of a batch, or this and not what
+        // was written before it.
+        self.sync_through(greatest)?;
+        let meta = self.write_table(&memtable)?;
+        let table = self.publish_flush(space, &memtable, meta, greatest)?;
+        self.listener.tell(|| Event::Flush {
+            keyspace: space.name.clone(),
+            table: table.meta.no.0,
+            bytes: table.meta.bytes,
+            entries: table.meta.entries,
+        });
+        Ok(())
+    }
+
+    /// Writes, syncs and names a table file that no manifest knows yet.
+    fn write_table(&self, memtable: &Arc<Memtable>) -> Result<TableMeta> {
+        let no = self.new_file_no();
+        let path = self.dir.join(files::table(no));
+        let written = self.fill_table(memtable, no, &files::temporary(&path)).and_then(|meta| {
+            let from = files::temporary(&path);
+            self.storage.rename(&from, &path).map_err(|source| Error::io("rename", &from, source))?;
+            self.storage.sync_dir(&self.dir).map_err(|source| Error::io("sync", &self.dir, source))?;
+            Ok(meta)
+        });
+        if written.is_err() {
+            // Whatever is left of it goes at the next open; on a full disk it must go now.
+            let _ = self.storage.remove(&files::temporary(&path));
+            let _ = self.storage.remove(&path);
+        }
+        written
+    }
+
+    fn fill_table(&self, memtable: &Arc<Memtable>, no: FileNo, path: &Path) -> Result<TableMeta> {
+        let options = TableOptions {
+            no,
+            level: Level(0),
+            store_id: self.id,
+            table_id: TableId(random_id(&*self.storage)),
+            hash_seed: self.hash_seed,
+            filter_bits_per_key: self.settings.filter_bits_per_key,
+        };
+        let mut writer = TableWriter::create(&self.storage, path, options)?;
+        let mut retention = Retention::new(self.snapshots.list());
+        let mut source = memtable.source();
+        source.first()?;
+        while let Some(entry) = source.entry() {
+            if retention.keeps(entry.key, entry.seq) {
+                writer.add(entry)?;
+            }
+            source.next()?;
+        }
+        writer.finish()
+    }
+
+    /// Names the table in the manifest and puts it in the memtable's place.
+    fn publish_flush(
+        &self,
+        space: &Space,
+        memtable: &Arc<Memtable>,
+        meta: TableMeta,
+        greatest: SeqNo,
+    ) -> Result<Arc<TableHandle>> {
+        let path = self.dir.join(files::table(meta.no));
+        let mut manifest = lock(&self.manifest);
+        let next_file = FileNo(self.next_file.load(Ordering::Relaxed));
+        let live = lock(&self.commit)
+            .journal
+            .needed(next_file, |id, last| self.is_flushed((space.id, greatest), id, last));
+        let changes = [
+            Change::AddTable { keyspace: space.id, table: meta.clone() },
+            Change::Flushed { keyspace: space.id, seq: greatest },
+            Change::LastSeq(greatest),
+            Change::NextFile(next_file),
+            Change::Logs(live),
+        ];
+        manifest.append(&changes, || self.new_file_no())?;
+        let table = Arc::new(TableHandle::new(meta, path));
+        self.replace_by_table(space, memtable, Some(table.clone()));
+        space.set_flushed(greatest);
+        let released = lock(&self.commit).journal.release(live);
+        drop(manifest);
+        for no in released {
+            // A log that stays is garbage that the next open removes.
+            let _ = self.storage.remove(&self.dir.join(files::log(no)));
+        }
+        Ok(table)
+    }
+
+    /// Whether all operations of keyspace `id` up to `last` are in tables, or are no longer
+    /// wanted, once those of one keyspace are up to some sequence.
+    fn is_flushed(&self, flushed: (KeyspaceId, SeqNo), id: KeyspaceId, last: SeqNo) -> bool {
+        let seq = match self.space(id) {
+            Some(_) if id == flushed.0 => flushed.1,
+            Some(space) => space.flushed(),
+            None => return true,
+        };
+        seq >= last
+    }
+
+    /// Takes the memtable out of the view, and the table in, as one.
+    fn replace_by_table(&self, space: &Space, memtable: &Arc<Memtable>, table: Option<Arc<TableHandle>>) {
+        space.change(|view| View {
+            active: view.active.clone(),
+            sealed: view.sealed.iter().filter(|sealed| !Arc::ptr_eq(sealed, memtable)).cloned().collect(),
+            levels: match &table {
+                Some(table) => Arc::new(view.levels.with_newest(table.clone())),
+                None => view.levels.clone(),
+            },
+        });
+        self.memtable_bytes.fetch_sub(memtable.bytes(), Ordering::Relaxed);
+    }
+}

@@ -1,0 +1,142 @@
+//! The handle of a keyspace.
+
+use std::ops::RangeBounds;
+use std::sync::Arc;
+
+use crate::commit::Operation;
+use crate::db::Handle;
+use crate::error::{Error, ErrorKind, Result};
+use crate::iter::{Cursor, Iter};
+use crate::read::Reader;
+use crate::settings::Durability;
+use crate::snapshot::Snapshot;
+use crate::space::Space;
+use crate::value::Value;
+
+/// A keyspace of a store: an ordered map from keys to values, in plain byte order. Cheap to
+/// clone.
+#[derive(Clone, Debug)]
+pub struct Keyspace {
+    handle: Arc<Handle>,
+    space: Arc<Space>,
+}
+
+impl Keyspace {
+    pub(crate) fn new(handle: Arc<Handle>, space: Arc<Space>) -> Self {
+        Self { handle, space }
+    }
+
+    pub(crate) fn space(&self) -> &Arc<Space> {
+        &self.space
+    }
+
+    /// The keyspace's name.
+    pub fn name(&self) -> &str {
+        &self.space.name
+    }
+
+    #[inline]
+    fn reader(&self) -> Result<Reader<'_>> {
+        self.handle.store.check_open()?;
+        if self.space.is_dropped() {
+            return Err(self.closed());
+        }
+        Ok(Reader { handle: &self.handle, space: &self.space })
+    }
+
+    /// A snapshot still reads a keyspace that was dropped after it was taken.
+    pub(crate) fn reader_at(&self, snapshot: &Snapshot) -> Result<Reader<'_>> {
+        self.handle.store.check_open()?;
+        if !snapshot.is_of(&self.handle.store) {
+            return Err(Error::invalid("snapshot: it is of another store than the keyspace"));
+        }
+        Ok(Reader { handle: &self.handle, space: &self.space })
+    }
+
+    fn closed(&self) -> Error {
+        Error::new(ErrorKind::Closed, format!("keyspace {:?} was dropped", self.space.name))
+    }
+
+    /// The value of `key`, or `None` if it is absent. A key over the limit is absent.
+    #[inline]
+    pub fn get(&self, key: impl AsRef<[u8]>) -> Result<Option<Value>> {
+        self.reader()?.get(key.as_ref(), None)
+    }
+
+    /// Whether `key` has a value.
+    pub fn contains(&self, key: impl AsRef<[u8]>) -> Result<bool> {
+        self.reader()?.contains(key.as_ref(), None)
+    }
+
+    /// The values of `keys`, in the same order and number as asked, all of one moment.
+    pub fn multi_get<K: AsRef<[u8]>>(&self, keys: &[K]) -> Result<Vec<Option<Value>>> {
+        self.reader()?.multi_get(keys, None)
+    }
+
+    /// All keys in order.
+    pub fn iter(&self) -> Iter {
+        self.range::<&[u8], _>(..)
+    }
+
+    /// The keys of a range in order. An inverted or empty range yields nothing.
+    pub fn range<K: AsRef<[u8]>, R: RangeBounds<K>>(&self, range: R) -> Iter {
+        match self.reader() {
+            Ok(reader) => reader.range(range, None),
+            Err(error) => Iter::failed(error),
+        }
+    }
+
+    /// The keys that begin with `prefix`, in order. An empty prefix is everything.
+    pub fn prefix(&self, prefix: impl AsRef<[u8]>) -> Iter {
+        match self.reader() {
+            Ok(reader) => reader.prefix(prefix.as_ref(), None),
+            Err(error) => Iter::failed(error),
+        }
+    }
+
+    /// A cursor over all keys.
+    pub fn cursor(&self) -> Cursor {
+        self.cursor_in::<&[u8], _>(..)
+    }
+
+    /// A cursor over a range.
+    pub fn cursor_in<K: AsRef<[u8]>, R: RangeBounds<K>>(&self, range: R) -> Cursor {
+        match self.reader() {
+            Ok(reader) => reader.cursor_in(range, None),
+            Err(error) => Cursor::failed(error),
+        }
+    }
+
+    /// Sets `key` to `value` with the store's default durability.
+    pub fn put(&self, key: impl AsRef<[u8]>, value: impl AsRef<[u8]>) -> Result<()> {
+        self.put_with(key, value, self.handle.store.settings.durability)
+    }
+
+    /// Sets `key` to `value`.
+    pub fn put_with(
+        &self,
+        key: impl AsRef<[u8]>,
+        value: impl AsRef<[u8]>,
+        durability: Durability,
+    ) -> Result<()> {
+        let operation = Operation::put(key.as_ref(), value.as_ref())?;
+        self.handle.store.write_one(&self.space, &operation, durability)
+    }
+
+    /// Removes `key` with the store's default durability. Removing an absent key is Ok.
+    pub fn delete(&self, key: impl AsRef<[u8]>) -> Result<()> {
+        self.delete_with(key, self.handle.store.settings.durability)
+    }
+
+    /// Removes `key`. Removing an absent key is Ok.
+    pub fn delete_with(&self, key: impl AsRef<[u8]>, durability: Durability) -> Result<()> {
+        let operation = Operation::delete(key.as_ref())?;
+        self.handle.store.write_one(&self.space, &operation, durability)
+    }
+
+    /// Writes what is in memory into tables; returns when it is there.
+    pub fn flush(&self) -> Result<()> {
+        self.reader()?;
+        self.handle.store.flush(std::slice::from_ref(&self.space))
+    }
+}

@@ -1,0 +1,307 @@
+//! The writing end of the log.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use kiban_formats::crc::crc32_parts;
+use kiban_formats::frame::{FILE_HEADER_BYTES, FileHeader, FileKind, FrameHeader, frame_tail};
+use kiban_formats::log::{BATCH, END, LogOpKind, LogOps, batch_header};
+use kiban_formats::manifest::LiveLogs;
+use kiban_formats::{FileNo, KeyspaceId, SeqNo, StoreId, varint};
+
+use super::{LiveLog, Recovered};
+use crate::error::{Error, Result};
+use crate::files;
+use crate::storage::{Storage, SyncFile, WriteFile};
+
+/// Records up to this size are put together before they are appended.
+const JOINED_BYTES_MAX: usize = 64 << 10;
+
+/// The log files of an open store. All methods are called under the commit lock.
+#[derive(Debug)]
+pub(crate) struct Journal {
+    dir: PathBuf,
+    storage: Arc<dyn Storage>,
+    store_id: StoreId,
+    /// A file this long is followed by a new one.
+    rotate_bytes: u64,
+    active: Option<Active>,
+    /// Files that are no longer appended to but still needed, oldest first.
+    sealed: VecDeque<LiveLog>,
+    /// What the next file's header says of the one before.
+    previous: FileNo,
+    previous_len: u64,
+    /// Sealed files of which some bytes may not be durable.
+    unsynced: Vec<FileNo>,
+    /// The greatest file number whose name is durable.
+    named: FileNo,
+    /// All operations up to this sequence are durable.
+    durable: SeqNo,
+    /// During recovery: what the manifest says is needed, which stays so.
+    recovering: Option<LiveLogs>,
+    scratch: Vec<u8>,
+}
+
+#[derive(Debug)]
+struct Active {
+    log: LiveLog,
+    path: PathBuf,
+    file: Box<dyn WriteFile>,
+    syncer: Arc<dyn SyncFile>,
+    salt: u32,
+    len: u64,
+}
+
+/// What a sync has to do.
+#[derive(Debug)]
+pub(crate) struct Unsynced {
+    /// Sealed when the sync began: done for good by it.
+    sealed: Vec<FileNo>,
+    active: Option<(FileNo, PathBuf, Arc<dyn SyncFile>)>,
+    /// The greatest number of a file that the directory should name.
+    newest: FileNo,
+    names: bool,
+}
+
+impl Unsynced {
+    /// Syncs the files, oldest first, and their names.
+    pub(crate) fn sync(&self, storage: &dyn Storage, dir: &Path) -> Result<()> {
+        for no in &self.sealed {
+            let path = dir.join(files::log(*no));
+            let synced = storage.open_sync(&path).and_then(|file| file.sync());
+            synced.map_err(|source| Error::io("sync", &path, source))?;
+        }
+        if let Some((_, path, file)) = &self.active {
+            file.sync().map_err(|source| Error::io("sync", path, source))?;
+        }
+        if self.names {
+            storage.sync_dir(dir).map_err(|source| Error::io("sync", dir, source))?;
+        }
+        Ok(())
+    }
+}
+
+impl Journal {
+    /// A journal whose log is yet to be recovered: these files hold it, `live` is what the
+    /// manifest says is needed.
+    pub(crate) fn recovering(
+        storage: Arc<dyn Storage>,
+        dir: PathBuf,
+        store_id: StoreId,
+        rotate_bytes: u64,
+        (logs, live): (Vec<FileNo>, LiveLogs),
+    ) -> Self {
+        Self {
+            dir,
+            storage,
+            store_id,
+            rotate_bytes,
+            active: None,
+            sealed: VecDeque::new(),
+            previous: FileNo(0),
+            previous_len: 0,
+            unsynced: logs,
+            named: FileNo(0),
+            durable: SeqNo(0),
+            recovering: Some(live),
+            scratch: Vec::new(),
+        }
+    }
+
+    /// Goes on where the recovered log ends.
+    pub(crate) fn recovered(&mut self, recovered: Recovered) {
+        self.recovering = None;
+        self.previous = recovered.previous;
+        self.previous_len = recovered.previous_len;
+        self.unsynced.retain(|no| recovered.logs.iter().any(|log| log.no == *no));
+        self.sealed = recovered.logs.into();
+    }
+
+    /// Makes sure that there is a file to append to. Nothing is logged by it: a failure leaves
+    /// the log as it was.
+    pub(crate) fn prepare(&mut self, first_seq: SeqNo, new_no: impl FnOnce() -> FileNo) -> Result<()> {
+        if self.active.as_ref().is_some_and(|active| active.len >= self.rotate_bytes) {
+            self.retire_active();
+        }
+        if self.active.is_some() {
+            return Ok(());
+        }
+        let header = FileHeader {
+            kind: FileKind::Log,
+            store_id: self.store_id,
+            no: new_no(),
+            previous: self.previous,
+            previous_len: self.previous_len,
+            first_seq,
+            durable_seq: self.durable,
+        };
+        let path = self.dir.join(files::log(header.no));
+        let created = self.create(&path, &header);
+        if created.is_err() {
+            // A file without a whole header is no log; what cannot be removed is ignored.
+            let _ = self.storage.remove(&path);
+        }
+        let (file, syncer) = created.map_err(|source| Error::io("create", &path, source))?;
+        self.active = Some(Active {
+            log: LiveLog { no: header.no, keyspaces: BTreeMap::new() },
+            path,
+            file,
+            syncer,
+            salt: header.salt(),
+            len: FILE_HEADER_BYTES as u64,
+        });
+        Ok(())
+    }
+
+    fn create(
+        &self,
+        path: &Path,
+        header: &FileHeader,
+    ) -> std::io::Result<(Box<dyn WriteFile>, Arc<dyn SyncFile>)> {
+        let mut file = self.storage.create(path)?;
+        file.append(&[&header.encode()])?;
+        let syncer = file.syncer()?;
+        Ok((file, syncer))
+    }
+
+    /// Appends one put (or, without a value, delete).
+    pub(crate) fn append_one(
+        &mut self,
+        base: SeqNo,
+        keyspace: KeyspaceId,
+        key: &[u8],
+        value: Option<&[u8]>,
+    ) -> Result<()> {
+        let mut head = batch_header(base, 1).to_vec();
+        varint::encode(keyspace.0.into(), &mut head);
+        let kind = if value.is_some() { LogOpKind::Put } else { LogOpKind::Delete };
+        head.push(kind as u8);
+        varint::encode(key.len() as u64, &mut head);
+        let mut value_len = Vec::new();
+        if let Some(value) = value {
+            varint::encode(value.len() as u64, &mut value_len);
+        }
+        self.append(BATCH, &[&head, key, &value_len, value.unwrap_or_default()])
+    }
+
+    /// Appends a batch.
+    pub(crate) fn append_batch(&mut self, base: SeqNo, ops: &LogOps) -> Result<()> {
+        // The limits of a batch are checked before.
+        let count = u32::try_from(ops.len()).unwrap_or(u32::MAX);
+        self.append(BATCH, &[&batch_header(base, count), ops.bytes()])
+    }
+
+    /// Ends the active file in order and makes it durable: `last` and all before it are durable
+    /// already, and the mark says so.
+    pub(crate) fn append_end(&mut self) -> Result<()> {
+        if self.active.is_none() {
+            return Ok(());
+        }
+        self.append(END, &[])?;
+        let Some(active) = &mut self.active else { return Ok(()) };
+        active.file.sync().map_err(|source| Error::io("sync", &active.path, source))
+    }
+
+    fn append(&mut self, kind: u8, payload: &[&[u8]]) -> Result<()> {
+        let Some(active) = &mut self.active else { unreachable!("a file was prepared") };
+        let payload_len = payload.iter().map(|part| part.len() as u64).sum();
+        let payload_crc = crc32_parts(payload);
+        let header = FrameHeader { kind, payload_len, durable: self.durable.0, payload_crc };
+        let header = header.encode(active.salt);
+        let tail = frame_tail(payload_len);
+        let frame_len = header.len() as u64 + payload_len + tail.len() as u64;
+        let appended = if frame_len <= JOINED_BYTES_MAX as u64 {
+            self.scratch.clear();
+            self.scratch.extend_from_slice(&header);
+            payload.iter().for_each(|part| self.scratch.extend_from_slice(part));
+            self.scratch.extend_from_slice(tail);
+            active.file.append(&[&self.scratch])
+        } else {
+            let mut parts: Vec<&[u8]> = Vec::with_capacity(payload.len() + 2);
+            parts.push(&header);
+            parts.extend_from_slice(payload);
+            parts.push(tail);
+            active.file.append(&parts)
+        };
+        appended.map_err(|source| Error::io("append to", &active.path, source))?;
+        active.len += frame_len;
+        Ok(())
+    }
+
+    /// Remembers that the active file holds operations of this keyspace up to `last`.
+    pub(crate) fn note(&mut self, keyspace: KeyspaceId, last: SeqNo) {
+        if let Some(active) = &mut self.active {
+            active.log.keyspaces.insert(keyspace, last);
+        }
+    }
+
+    /// Lets the next write begin a new file, so that this one can go once it is flushed.
+    pub(crate) fn retire_active(&mut self) {
+        if let Some(active) = self.active.take() {
+            self.previous = active.log.no;
+            self.previous_len = active.len;
+            self.unsynced.push(active.log.no);
+            self.sealed.push_back(active.log);
+        }
+    }
+
+    /// What a sync that begins now has to do.
+    pub(crate) fn begin_sync(&self) -> Unsynced {
+        let active = self.active.as_ref();
+        let newest =
+            active.map(|active| active.log.no).or(self.unsynced.last().copied()).unwrap_or(self.named);
+        Unsynced {
+            sealed: self.unsynced.clone(),
+            active: active.map(|active| (active.log.no, active.path.clone(), active.syncer.clone())),
+            newest,
+            names: newest > self.named,
+        }
+    }
+
+    /// A sync is done; all operations up to `last` are durable.
+    pub(crate) fn end_sync(&mut self, done: &Unsynced, last: SeqNo) {
+        self.unsynced.retain(|no| !done.sealed.contains(no));
+        self.named = self.named.max(done.newest);
+        self.durable = self.durable.max(last);
+    }
+
+    /// Which files are needed if operations of each keyspace are in tables as `is_flushed` says.
+    /// `next_file` is above all numbers in use.
+    pub(crate) fn needed(
+        &self,
+        next_file: FileNo,
+        is_flushed: impl Fn(KeyspaceId, SeqNo) -> bool,
+    ) -> LiveLogs {
+        if let Some(live) = self.recovering {
+            return live;
+        }
+        let needed = self
+            .sealed
+            .iter()
+            .find(|log| !log.keyspaces.iter().all(|(keyspace, last)| is_flushed(*keyspace, *last)));
+        let active = self.active.as_ref().map(|active| active.log.no);
+        let oldest = needed.map(|log| log.no).or(active).unwrap_or(next_file);
+        LiveLogs { oldest, newest: self.named }
+    }
+
+    /// Forgets the files that are no longer needed, and names them.
+    pub(crate) fn release(&mut self, live: LiveLogs) -> Vec<FileNo> {
+        let mut released = Vec::new();
+        while self.sealed.front().is_some_and(|log| log.no < live.oldest) {
+            released.extend(self.sealed.pop_front().map(|log| log.no));
+        }
+        self.unsynced.retain(|no| !released.contains(no));
+        released
+    }
+
+    /// Bytes in the active file.
+    pub(crate) fn active_bytes(&self) -> u64 {
+        self.active.as_ref().map_or(0, |active| active.len)
+    }
+
+    /// How many files hold the log.
+    pub(crate) fn file_count(&self) -> usize {
+        self.sealed.len() + usize::from(self.active.is_some())
+    }
+}

@@ -1,0 +1,275 @@
+//! The manifest on disk: a file of edits, and the pointer to it.
+//!
+//! An open store writes a new manifest at its first change, and again when the file has grown or
+//! an append has failed: a broken record is never followed by another. The switch is: new
+//! manifest written and synced, directory synced, pointer written beside, synced, renamed,
+//! directory synced. Until the last step the old one is the store's.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use kiban_formats::crc::crc32;
+use kiban_formats::frame::{
+    FILE_HEADER_BYTES, FileHeader, FileKind, FrameHeader, FrameReader, Input, Next, ReadError, frame_tail,
+};
+use kiban_formats::manifest::{Change, EDIT, SNAPSHOT, State, decode_changes, encode_changes};
+use kiban_formats::{FileNo, FormatError, POINTER_BYTES, Pointer, Problem, SeqNo, StoreId};
+
+use crate::error::{Error, Result};
+use crate::files;
+use crate::log::FileInput;
+use crate::storage::{Storage, WriteFile};
+
+/// A manifest this long is rewritten, unless its snapshot alone is a quarter of it.
+const REWRITE_BYTES: u64 = 1 << 20;
+
+/// The manifest of an open store.
+#[derive(Debug)]
+pub(crate) struct ManifestStore {
+    storage: Arc<dyn Storage>,
+    dir: PathBuf,
+    store_id: StoreId,
+    state: State,
+    /// The manifest that the pointer names.
+    current: FileNo,
+    /// Open for appending: written by this process, and not broken.
+    writer: Option<Writer>,
+    footing: Footing,
+}
+
+/// Whether the state may be relied on: after the death of a process the next one reads edits
+/// and names that a power cut may still take.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Footing {
+    /// It was read, and nothing says that it is durable.
+    Read,
+    /// Making it durable failed. A second sync would prove nothing: the first may have dropped
+    /// what it had to write.
+    Doubtful,
+    Durable,
+}
+
+#[derive(Debug)]
+struct Writer {
+    file: Box<dyn WriteFile>,
+    path: PathBuf,
+    salt: u32,
+    len: u64,
+    snapshot_len: u64,
+}
+
+impl ManifestStore {
+    /// A store that is not on disk yet: the first append makes it.
+    pub(crate) fn create(storage: Arc<dyn Storage>, dir: &Path, store_id: StoreId) -> Self {
+        let (dir, state) = (dir.to_owned(), State::default());
+        Self { storage, dir, store_id, state, current: FileNo(0), writer: None, footing: Footing::Durable }
+    }
+
+    /// Reads the pointer file and the manifest it names.
+    pub(crate) fn open(storage: Arc<dyn Storage>, dir: &Path) -> Result<Self> {
+        let pointer = read_pointer(&*storage, dir)?;
+        let path = dir.join(files::manifest(pointer.manifest));
+        let state = read_state(&*storage, &path, &pointer)?;
+        let (dir, store_id, current) = (dir.to_owned(), pointer.store_id, pointer.manifest);
+        Ok(Self { storage, dir, store_id, state, current, writer: None, footing: Footing::Read })
+    }
+
+    pub(crate) fn store_id(&self) -> StoreId {
+        self.store_id
+    }
+
+    /// The state, all appended changes included.
+    pub(crate) fn state(&self) -> &State {
+        &self.state
+    }
+
+    /// The manifest that the pointer names.
+    pub(crate) fn current(&self) -> FileNo {
+        self.current
+    }
+
+    /// Makes the changes durable, all or nothing. `new_no` gives a file number that was never
+    /// used.
+    ///
+    /// # Errors
+    /// The changes may or may not be there after a crash, and are not in the state; the next
+    /// append begins a new manifest.
+    pub(crate) fn append(&mut self, changes: &[Change], new_no: impl FnOnce() -> FileNo) -> Result<()> {
+        let mut state = self.state.clone();
+        let contradiction = |error| Error::format(&self.dir.join(files::manifest(self.current)), error);
+        state.apply(changes).map_err(contradiction)?;
+        let grown = self
+            .writer
+            .as_ref()
+            .is_none_or(|writer| writer.len >= REWRITE_BYTES && writer.len >= 4 * writer.snapshot_len);
+        if grown {
+            self.switch(&mut state, new_no())?;
+        } else if let Some(mut writer) = self.writer.take() {
+            // The writer is put back only if it is still good.
+            writer.append(EDIT, &encode_changes(changes))?;
+            self.writer = Some(writer);
+        }
+        self.state = state;
+        Ok(())
+    }
+
+    /// Makes durable what was read at open. To be called before anything rests on it: a log
+    /// record that names a keyspace, the removal of a file that it does not name.
+    ///
+    /// # Errors
+    /// The next call writes a new manifest instead.
+    pub(crate) fn make_durable(&mut self, new_no: impl FnOnce() -> FileNo) -> Result<()> {
+        match std::mem::replace(&mut self.footing, Footing::Doubtful) {
+            Footing::Durable => {}
+            Footing::Read => {
+                let path = self.dir.join(files::manifest(self.current));
+                let synced = self.storage.open_sync(&path).and_then(|file| file.sync());
+                synced.map_err(|source| Error::io("sync", &path, source))?;
+                self.sync_dir()?;
+            }
+            Footing::Doubtful => {
+                let mut state = self.state.clone();
+                self.switch(&mut state, new_no())?;
+                self.state = state;
+            }
+        }
+        self.footing = Footing::Durable;
+        Ok(())
+    }
+
+    /// Writes a new manifest with all of `state` and points to it.
+    fn switch(&mut self, state: &mut State, no: FileNo) -> Result<()> {
+        self.writer = None;
+        state.next_file = state.next_file.max(FileNo(no.0 + 1));
+        let path = self.dir.join(files::manifest(no));
+        let written = self.write_new(&path, no, state);
+        let old = self.current;
+        match written {
+            Ok(writer) => self.writer = Some(writer),
+            Err(error) => return Err(error),
+        }
+        self.current = no;
+        self.footing = Footing::Durable;
+        if old.0 != 0 {
+            // Garbage from now on; what stays is removed by the next open.
+            let _ = self.storage.remove(&self.dir.join(files::manifest(old)));
+        }
+        Ok(())
+    }
+
+    fn write_new(&self, path: &Path, no: FileNo, state: &State) -> Result<Writer> {
+        let header = FileHeader {
+            kind: FileKind::Manifest,
+            store_id: self.store_id,
+            no,
+            previous: FileNo(0),
+            previous_len: 0,
+            first_seq: SeqNo(0),
+            durable_seq: SeqNo(0),
+        };
+        let failed = |source| Error::io("write", path, source);
+        let mut file = self.storage.create(path).map_err(failed)?;
+        file.append(&[&header.encode()]).map_err(failed)?;
+        let (path, len) = (path.to_owned(), FILE_HEADER_BYTES as u64);
+        let mut writer = Writer { file, path, salt: header.salt(), len, snapshot_len: 0 };
+        writer.append(SNAPSHOT, &encode_changes(&state.snapshot()))?;
+        writer.snapshot_len = writer.len;
+        self.sync_dir()?;
+        self.write_pointer(no)?;
+        Ok(writer)
+    }
+
+    fn write_pointer(&self, manifest: FileNo) -> Result<()> {
+        let path = self.dir.join(files::CURRENT);
+        let temporary = files::temporary(&path);
+        let pointer = Pointer { store_id: self.store_id, manifest };
+        let failed = |source| Error::io("write", &temporary, source);
+        match self.storage.remove(&temporary) {
+            Err(source) if source.kind() != std::io::ErrorKind::NotFound => return Err(failed(source)),
+            _ => {}
+        }
+        let mut file = self.storage.create(&temporary).map_err(failed)?;
+        file.append(&[&pointer.encode()]).and_then(|()| file.sync()).map_err(failed)?;
+        self.storage.rename(&temporary, &path).map_err(|source| Error::io("rename", &temporary, source))?;
+        self.sync_dir()
+    }
+
+    fn sync_dir(&self) -> Result<()> {
+        self.storage.sync_dir(&self.dir).map_err(|source| Error::io("sync", &self.dir, source))
+    }
+}
+
+impl Writer {
+    /// Appends a frame and syncs it.
+    fn append(&mut self, kind: u8, payload: &[u8]) -> Result<()> {
+        let payload_len = payload.len() as u64;
+        // All before it is durable: each frame is synced before the next is written.
+        let header = FrameHeader { kind, payload_len, durable: self.len, payload_crc: crc32(payload) };
+        let header = header.encode(self.salt);
+        let tail = frame_tail(payload_len);
+        let appended = self.file.append(&[&header, payload, tail]).and_then(|()| self.file.sync());
+        appended.map_err(|source| Error::io("append to", &self.path, source))?;
+        self.len += header.len() as u64 + payload_len + tail.len() as u64;
+        Ok(())
+    }
+}
+
+fn read_pointer(storage: &dyn Storage, dir: &Path) -> Result<Pointer> {
+    let path = dir.join(files::CURRENT);
+    let failed = |source| Error::io("read", &path, source);
+    let file = FileInput::open(storage, &path).map_err(failed)?;
+    let mut bytes = [0; POINTER_BYTES];
+    if file.len() != bytes.len() as u64 {
+        let problem = Problem::Truncated { needed: bytes.len() as u64, have: file.len() };
+        return Err(Error::format(&path, FormatError::new("pointer", 0, problem)));
+    }
+    file.read_at(&mut bytes, 0).map_err(failed)?;
+    Pointer::decode(&bytes).map_err(|error| Error::format(&path, error))
+}
+
+fn read_state(storage: &dyn Storage, path: &Path, pointer: &Pointer) -> Result<State> {
+    let failed = |source: std::io::Error| match source.kind() {
+        std::io::ErrorKind::NotFound => {
+            Error::corruption(path, "the pointer file names it, and it is not there")
+        }
+        _ => Error::io("read", path, source),
+    };
+    let bad = |error| Error::format(path, error);
+    let file = FileInput::open(storage, path).map_err(failed)?;
+    let mut bytes = vec![0; FILE_HEADER_BYTES.min(usize::try_from(file.len()).unwrap_or(usize::MAX))];
+    file.read_at(&mut bytes, 0).map_err(failed)?;
+    let header = FileHeader::decode(&bytes, FileKind::Manifest).map_err(bad)?;
+    if (header.store_id, header.no) != (pointer.store_id, pointer.manifest) {
+        let found = format!("store {}, number {}", header.store_id, header.no);
+        let expected = format!("store {}, number {}", pointer.store_id, pointer.manifest);
+        return Err(bad(FormatError::new("manifest header", 16, Problem::Foreign { found, expected })));
+    }
+    let mut reader = FrameReader::new(&file, &header, FILE_HEADER_BYTES as u64, u64::MAX);
+    let mut state = State::default();
+    let mut is_first = true;
+    loop {
+        let lost = reader.offset() + 1;
+        match reader.next(lost) {
+            Ok(Next::Frame(frame)) => {
+                let expected = if is_first { SNAPSHOT } else { EDIT };
+                if frame.kind != expected {
+                    return Err(bad(FormatError::invalid(
+                        "manifest",
+                        frame.offset,
+                        "a record of the wrong kind",
+                    )));
+                }
+                let moved = |error: FormatError| bad(error.moved_by(frame.offset));
+                state.apply(&decode_changes(frame.payload).map_err(moved)?).map_err(moved)?;
+                is_first = false;
+            }
+            // The first record was synced before the pointer named the file.
+            Ok(Next::End(_)) if is_first => {
+                return Err(bad(FormatError::invalid("manifest", lost - 1, "the first record is not whole")));
+            }
+            Ok(Next::End(_)) => return Ok(state),
+            Err(ReadError::Io(source)) => return Err(Error::io("read", path, source)),
+            Err(ReadError::Format(error)) => return Err(bad(error)),
+        }
+    }
+}

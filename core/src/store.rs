@@ -1,0 +1,132 @@
+//! The store behind all handles.
+
+use std::collections::HashMap;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Condvar, Mutex, RwLock};
+
+use kiban_formats::{FileNo, KeyspaceId, SeqNo, StoreId};
+use kiban_indexes::{Probe, key_hash};
+
+use crate::commit::Commit;
+use crate::durable::Durable;
+use crate::error::{Error, ErrorKind, Result};
+use crate::event::Listener;
+use crate::manifest::ManifestStore;
+use crate::settings::Settings;
+use crate::snapshot::Snapshots;
+use crate::space::Space;
+use crate::storage::{Lock, Storage};
+use crate::sync::lock;
+use crate::table::TableContext;
+use crate::upkeep::Upkeep;
+
+/// All of an open store. Lock order: `durable`, `manifest`, `commit`, `upkeep`; each is taken
+/// only while those before it are free or held by the same thread.
+#[derive(Debug)]
+pub(crate) struct Store {
+    /// Tells the stores of one process apart.
+    pub(crate) uid: u64,
+    pub(crate) dir: PathBuf,
+    pub(crate) storage: Arc<dyn Storage>,
+    pub(crate) settings: Settings,
+    pub(crate) read_only: bool,
+    pub(crate) id: StoreId,
+    pub(crate) hash_seed: u64,
+    /// Held until the store is closed.
+    pub(crate) directory_lock: Mutex<Option<Box<dyn Lock>>>,
+    pub(crate) default_space: Arc<Space>,
+    pub(crate) spaces: RwLock<HashMap<KeyspaceId, Arc<Space>>>,
+    pub(crate) snapshots: Snapshots,
+    pub(crate) commit: Mutex<Commit>,
+    /// Signalled, with `commit`, when memtables have become smaller or never will.
+    pub(crate) room: Condvar,
+    pub(crate) durable: Mutex<Durable>,
+    pub(crate) manifest: Mutex<ManifestStore>,
+    /// Bytes of all memtables, active and sealed.
+    pub(crate) memtable_bytes: AtomicU64,
+    pub(crate) next_file: AtomicU64,
+    pub(crate) tables: TableContext,
+    pub(crate) upkeep: Upkeep,
+    pub(crate) listener: Listener,
+    /// Everything up to this sequence is in memtables or tables.
+    pub(crate) visible: AtomicU64,
+    pub(crate) closed: AtomicBool,
+}
+
+impl Store {
+    /// The sequence that a read of now may see.
+    #[inline]
+    pub(crate) fn visible(&self) -> SeqNo {
+        SeqNo(self.visible.load(Ordering::Acquire))
+    }
+
+    /// A probe for `key` as of now.
+    pub(crate) fn probe<'k>(&self, key: &'k [u8]) -> Probe<'k> {
+        Probe::new(key, key_hash(self.hash_seed, key), self.visible())
+    }
+
+    /// Refuses work on a closed store.
+    #[inline]
+    pub(crate) fn check_open(&self) -> Result<()> {
+        if self.closed.load(Ordering::Acquire) {
+            return Err(Error::new(ErrorKind::Closed, format!("store {} is closed", self.dir.display())));
+        }
+        Ok(())
+    }
+
+    /// Refuses writing on a closed store, or one that is open for reading only.
+    pub(crate) fn check_writable(&self) -> Result<()> {
+        self.check_open()?;
+        if self.read_only {
+            let message = format!("store {} is open for reading only", self.dir.display());
+            return Err(Error::new(ErrorKind::ReadOnly, message));
+        }
+        Ok(())
+    }
+
+    /// A file number that was never used.
+    pub(crate) fn new_file_no(&self) -> FileNo {
+        FileNo(self.next_file.fetch_add(1, Ordering::Relaxed))
+    }
+
+    /// All keyspaces.
+    pub(crate) fn spaces(&self) -> Vec<Arc<Space>> {
+        let spaces = self.spaces.read().unwrap_or_else(std::sync::PoisonError::into_inner);
+        spaces.values().cloned().collect()
+    }
+
+    /// The keyspace with this id.
+    pub(crate) fn space(&self, id: KeyspaceId) -> Option<Arc<Space>> {
+        let spaces = self.spaces.read().unwrap_or_else(std::sync::PoisonError::into_inner);
+        spaces.get(&id).cloned()
+    }
+
+    /// Refuses new work, waits for writes that run, stops the background, syncs the log and
+    /// lets the directory go. The second call does nothing.
+    pub(crate) fn close(&self) -> Result<()> {
+        {
+            // Whoever holds the commit lock is done with its write before the flag is set.
+            let _no_write_runs = lock(&self.commit);
+            if self.closed.swap(true, Ordering::AcqRel) {
+                return Ok(());
+            }
+        }
+        self.room.notify_all();
+        self.upkeep.stop();
+        let synced = if self.read_only { Ok(()) } else { self.seal_log() };
+        *lock(&self.directory_lock) = None;
+        synced
+    }
+
+    /// Makes the whole log durable and marks its end, so that the next open can tell damage
+    /// from a torn tail everywhere in it.
+    fn seal_log(&self) -> Result<()> {
+        let last = lock(&self.commit).last_seq();
+        // Of a halted store this is an error, unless all that was acknowledged is durable.
+        self.sync_through(last)?;
+        let mut commit = lock(&self.commit);
+        // Nothing is appended behind a broken record.
+        if commit.check_halted().is_err() { Ok(()) } else { commit.journal.append_end() }
+    }
+}

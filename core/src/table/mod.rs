@@ -1,0 +1,26 @@
+//! Tables: sorted, immutable files of entries.
+//!
+//! [`TableWriter`] makes one, [`Table`] reads points, [`TableSource`] scans. The bytes are those
+//! of [`kiban_formats::table`]; here is what needs files, memory and counters.
+//!
+//! A point read asks the filter, then the sorted index (top tier, one fence page), then one data
+//! page; [`reader`] has the rules by which a page's bytes become an answer. A page that is read
+//! by `pread` is checked once, when it is loaded, and kept in the cache. A page of a map is
+//! checked when an answer depends on more of it than one entry, which has its own checksum.
+
+mod context;
+mod pages;
+mod reader;
+mod source;
+mod stats;
+mod verify;
+mod writer;
+
+#[cfg(test)]
+mod tests;
+
+pub(crate) use context::TableContext;
+pub(crate) use reader::Table;
+pub(crate) use source::TableSource;
+pub(crate) use verify::TableProblem;
+pub(crate) use writer::{TableOptions, TableWriter};

@@ -1,0 +1,297 @@
+//! Pages of a table file: from the map, the cache, or the file.
+
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use kiban_formats::fence::{FenceNode, fence_units};
+use kiban_formats::footer::Footer;
+use kiban_formats::page::{Jumbo, Page, TableSalt, is_jumbo};
+use kiban_formats::{FileNo, FormatError, PageNo, Problem, UNIT_BYTES};
+
+use super::context::TableContext;
+use super::stats::Counted;
+use crate::cache::Frame;
+use crate::error::{Error, Result};
+use crate::storage::{Map, ReadFile};
+use crate::value::Value;
+
+/// Reads the pages of one table.
+#[derive(Debug)]
+pub(super) struct Pages {
+    path: PathBuf,
+    no: FileNo,
+    file: Arc<dyn ReadFile>,
+    map: Option<Arc<dyn Map>>,
+    context: TableContext,
+    salt: TableSalt,
+    page_units: u32,
+    data_units: u32,
+    fence_units: u32,
+    /// A bit for each fence page of a map that has been checked.
+    checked: Box<[AtomicU64]>,
+}
+
+/// Bytes of a page, kept readable. [`Pages::bytes`] has them.
+#[derive(Clone, Debug)]
+pub(super) enum PageRef {
+    /// A page in memory, checked when it was loaded.
+    Frame(Frame),
+    /// A jumbo run, or the head of one, in memory; the head checked when it was loaded.
+    Run(Arc<Vec<u8>>),
+    /// A part of the map, not checked.
+    Mapped(Range<usize>),
+}
+
+/// A data page, or the head of a jumbo run, whose checksum has been compared.
+#[derive(Clone, Debug)]
+pub(super) enum DataPage {
+    Page(PageRef),
+    Jumbo(PageRef),
+}
+
+/// A file to read pages of.
+pub(super) struct OpenFile {
+    pub(super) path: PathBuf,
+    pub(super) no: FileNo,
+    pub(super) file: Arc<dyn ReadFile>,
+    pub(super) map: Option<Arc<dyn Map>>,
+}
+
+impl Pages {
+    pub(super) fn new(open: OpenFile, footer: &Footer, context: TableContext) -> Self {
+        let words = if open.map.is_some() { footer.fence_units.div_ceil(64) } else { 0 };
+        Self {
+            path: open.path,
+            no: open.no,
+            file: open.file,
+            map: open.map,
+            context,
+            salt: TableSalt::new(footer.table_id),
+            page_units: footer.shape.page_units(),
+            data_units: footer.data_units,
+            fence_units: footer.fence_units,
+            checked: (0..words).map(|_| AtomicU64::new(0)).collect(),
+        }
+    }
+
+    pub(super) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    pub(super) fn file(&self) -> &dyn ReadFile {
+        &*self.file
+    }
+
+    pub(super) fn count(&self, what: Counted) {
+        self.context.stats.count(what);
+    }
+
+    pub(super) fn salt(&self, page: PageNo) -> u32 {
+        self.salt.page(page)
+    }
+
+    /// Something is wrong with a page; the offset counts from its start.
+    #[cold]
+    pub(super) fn damaged(&self, page: PageNo, error: FormatError) -> Error {
+        Error::format(&self.path, error.moved_by(offset(page)))
+    }
+
+    /// The bytes of a page.
+    #[inline]
+    pub(super) fn bytes<'a>(&'a self, page: &'a PageRef) -> &'a [u8] {
+        match (page, &self.map) {
+            (PageRef::Frame(frame), _) => frame,
+            (PageRef::Run(run), _) => run,
+            (PageRef::Mapped(range), Some(map)) => &map[range.clone()],
+            (PageRef::Mapped(_), None) => &[],
+        }
+    }
+
+    /// A part of a page as a value that keeps the page readable.
+    #[inline]
+    pub(super) fn value(&self, page: &PageRef, range: Range<usize>) -> Value {
+        match (page, &self.map) {
+            (PageRef::Frame(frame), _) => Value::shared(frame.clone(), range),
+            (PageRef::Run(run), _) => Value::part(run.clone(), range),
+            (PageRef::Mapped(page), Some(map)) => {
+                Value::mapped(map.clone(), page.start + range.start..page.start + range.end)
+            }
+            (PageRef::Mapped(_), None) => Value::copy(&[]),
+        }
+    }
+
+    /// The data page with this number. A page of a map comes unchecked.
+    #[inline]
+    pub(super) fn data_page(&self, page: PageNo) -> Result<DataPage> {
+        self.count(Counted::DataPage);
+        self.check_range(page, self.page_units, 0..self.data_units)?;
+        let bytes = self.page_units as usize * UNIT_BYTES;
+        if let Some(map) = &self.map {
+            let start = page.0 as usize * UNIT_BYTES;
+            return match is_jumbo(&map[start..start + bytes]) {
+                true => self.mapped_jumbo(page, &map[start..self.data_units as usize * UNIT_BYTES], start),
+                false => Ok(DataPage::Page(PageRef::Mapped(start..start + bytes))),
+            };
+        }
+        if let Some(frame) = self.context.cache.get(self.no, page) {
+            return Ok(DataPage::Page(PageRef::Frame(frame)));
+        }
+        self.load_data_page(page, bytes)
+    }
+
+    #[cold]
+    fn load_data_page(&self, page: PageNo, bytes: usize) -> Result<DataPage> {
+        let frame = self.read_frame(page, bytes)?;
+        if is_jumbo(&frame) {
+            return self.load_jumbo_head(page, &frame);
+        }
+        let check = |frame: &[u8]| Page::parse(frame)?.check_crc(self.salt(page));
+        check(&frame).map_err(|error| self.damaged(page, error))?;
+        self.context.cache.insert(self.no, page, &frame);
+        Ok(DataPage::Page(PageRef::Frame(frame)))
+    }
+
+    /// Compares the checksum of a page that has not been checked when it was loaded.
+    pub(super) fn check_page(&self, page: PageNo, page_ref: &PageRef) -> Result<()> {
+        match page_ref {
+            PageRef::Frame(_) | PageRef::Run(_) => Ok(()),
+            PageRef::Mapped(_) => Page::parse(self.bytes(page_ref))
+                .and_then(|view| view.check_crc(self.salt(page)))
+                .map_err(|error| self.damaged(page, error)),
+        }
+    }
+
+    fn mapped_jumbo(&self, page: PageNo, bytes: &[u8], start: usize) -> Result<DataPage> {
+        let jumbo = Jumbo::parse(bytes, self.salt(page)).map_err(|error| self.damaged(page, error))?;
+        let run = self.run_bytes(page, &jumbo)?;
+        Ok(DataPage::Jumbo(PageRef::Mapped(start..start + run)))
+    }
+
+    /// Reads the head of a jumbo run, of which the first page is `first`.
+    fn load_jumbo_head(&self, page: PageNo, first: &[u8]) -> Result<DataPage> {
+        let needed = Jumbo::head_bytes(first).map_err(|error| self.damaged(page, error))?;
+        let bytes = match first.get(..needed) {
+            Some(head) => head.to_vec(),
+            None => self.read(page, needed)?,
+        };
+        let jumbo = Jumbo::parse(&bytes, self.salt(page)).map_err(|error| self.damaged(page, error))?;
+        self.run_bytes(page, &jumbo)?;
+        Ok(DataPage::Jumbo(PageRef::Run(Arc::new(bytes))))
+    }
+
+    /// The whole of a jumbo run of which the head is here.
+    pub(super) fn whole_run(&self, page: PageNo, head: &PageRef) -> Result<PageRef> {
+        match head {
+            PageRef::Mapped(_) | PageRef::Frame(_) => Ok(head.clone()),
+            PageRef::Run(bytes) => {
+                let jumbo =
+                    Jumbo::parse(bytes, self.salt(page)).map_err(|error| self.damaged(page, error))?;
+                let bytes = self.read(page, self.run_bytes(page, &jumbo)?)?;
+                Ok(PageRef::Run(Arc::new(bytes)))
+            }
+        }
+    }
+
+    /// Bytes of a run up to the end of its value, which is inside the data pages.
+    fn run_bytes(&self, page: PageNo, jumbo: &Jumbo<'_>) -> Result<usize> {
+        self.check_range(page, jumbo.units, 0..self.data_units)?;
+        Ok(jumbo.value_offset + jumbo.value_len as usize)
+    }
+
+    /// The fence page with this number, checked.
+    #[inline]
+    pub(super) fn fence_page(&self, page: PageNo) -> Result<PageRef> {
+        self.count(Counted::IndexPage);
+        self.check_range(page, 1, self.data_units..self.data_units + self.fence_units)?;
+        if let Some(map) = &self.map {
+            return self.mapped_fence(page, map);
+        }
+        match self.context.cache.get(self.no, page) {
+            Some(frame) => Ok(PageRef::Frame(frame)),
+            None => self.load_fence(page),
+        }
+    }
+
+    fn mapped_fence(&self, page: PageNo, map: &[u8]) -> Result<PageRef> {
+        let start = page.0 as usize * UNIT_BYTES;
+        let units = fence_units(&map[start..]).map_err(|error| self.damaged(page, error))?;
+        self.check_range(page, units.into(), self.data_units..self.data_units + self.fence_units)?;
+        let range = start..start + usize::from(units) * UNIT_BYTES;
+        let bit = (page.0 - self.data_units) as usize;
+        let (word, bit) = (&self.checked[bit / 64], 1 << (bit % 64));
+        if word.load(Ordering::Relaxed) & bit == 0 {
+            self.check_fence(page, &map[range.clone()])?;
+            word.fetch_or(bit, Ordering::Relaxed);
+        }
+        Ok(PageRef::Mapped(range))
+    }
+
+    #[cold]
+    fn load_fence(&self, page: PageNo) -> Result<PageRef> {
+        let mut frame = self.read_frame(page, UNIT_BYTES)?;
+        let units = fence_units(&frame).map_err(|error| self.damaged(page, error))?;
+        if units > 1 {
+            self.check_range(page, units.into(), self.data_units..self.data_units + self.fence_units)?;
+            frame = self.read_frame(page, usize::from(units) * UNIT_BYTES)?;
+        }
+        self.check_fence(page, &frame)?;
+        self.context.cache.insert(self.no, page, &frame);
+        Ok(PageRef::Frame(frame))
+    }
+
+    fn check_fence(&self, page: PageNo, bytes: &[u8]) -> Result<()> {
+        FenceNode::parse(bytes)
+            .and_then(|node| node.check_crc(self.salt(page)))
+            .map_err(|error| self.damaged(page, error))
+    }
+
+    /// The units of a page are among these.
+    #[inline]
+    fn check_range(&self, page: PageNo, units: u32, allowed: Range<u32>) -> Result<()> {
+        let end = page.0.checked_add(units);
+        if page.0 >= allowed.start && end.is_some_and(|end| end <= allowed.end) {
+            return Ok(());
+        }
+        Err(self.outside(page, units, allowed))
+    }
+
+    #[cold]
+    fn outside(&self, page: PageNo, units: u32, allowed: Range<u32>) -> Error {
+        let what = format!("{units} units that are not inside {}..{}", allowed.start, allowed.end);
+        self.damaged(page, FormatError::new("page", 0, Problem::Invalid(what.into())))
+    }
+
+    fn read_frame(&self, page: PageNo, bytes: usize) -> Result<Frame> {
+        let mut frame: Frame = std::iter::repeat_n(0, bytes).collect();
+        let buffer = Arc::get_mut(&mut frame).expect("nobody else has the frame yet");
+        self.read_into(page, buffer)?;
+        Ok(frame)
+    }
+
+    /// Reads from the start of a page. The caller has checked that the file has the bytes.
+    pub(super) fn read(&self, page: PageNo, bytes: usize) -> Result<Vec<u8>> {
+        let mut buffer = vec![0; bytes];
+        self.read_into(page, &mut buffer)?;
+        Ok(buffer)
+    }
+
+    fn read_into(&self, page: PageNo, buffer: &mut [u8]) -> Result<()> {
+        self.count(Counted::FileRead);
+        self.file.read_at(buffer, offset(page)).map_err(|source| read_error(&self.path, source))
+    }
+}
+
+/// Where a page starts in its file.
+pub(super) fn offset(page: PageNo) -> u64 {
+    u64::from(page.0) * UNIT_BYTES as u64
+}
+
+/// A file that ended where its footer said it goes on is damaged; the rest is the system's.
+pub(super) fn read_error(path: &Path, source: std::io::Error) -> Error {
+    match source.kind() {
+        std::io::ErrorKind::UnexpectedEof => Error::corruption(path, "the file became shorter"),
+        _ => Error::io("read", path, source),
+    }
+}

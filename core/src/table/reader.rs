@@ -1,0 +1,256 @@
+//! Opening a table, and the rules by which its bytes become the answer to a point read.
+
+use std::path::Path;
+
+use kiban_formats::fence::{FenceNode, TopTier};
+use kiban_formats::filter::Filter;
+use kiban_formats::footer::{FOOTER_BYTES, Footer, Section};
+use kiban_formats::page::{Entry, Jumbo, Page, TableSalt};
+use kiban_formats::properties::Properties;
+use kiban_formats::{FormatError, Kind, PageNo, Problem, SeqNo, SlotNo, TableMeta};
+use kiban_indexes::Probe;
+
+use super::context::TableContext;
+use super::pages::{DataPage, OpenFile, PageRef, Pages, read_error};
+use super::stats::Counted;
+use crate::error::{Error, ErrorKind, Result};
+use crate::source::Found;
+use crate::storage::ReadFile;
+
+/// A table, open for reading.
+#[derive(Debug)]
+pub(crate) struct Table {
+    pub(super) pages: Pages,
+    pub(super) footer: Footer,
+    pub(super) top: TopTier,
+    pub(super) properties: Properties,
+    /// `None` where there is none, or where it is damaged: it costs speed, no answer.
+    filter: Option<Filter>,
+}
+
+impl Table {
+    /// Opens the table that the manifest knows as `meta`: reads footer, filter, top tier and
+    /// properties.
+    pub(crate) fn open(context: &TableContext, path: &Path, meta: &TableMeta) -> Result<Self> {
+        let file = context.storage.open(path).map_err(|source| match source.kind() {
+            std::io::ErrorKind::NotFound => {
+                let message = format!("{}: a table that the manifest names is missing", path.display());
+                Error::caused(ErrorKind::Corruption, message, source)
+            }
+            _ => Error::io("open", path, source),
+        })?;
+        let file_bytes = file.len().map_err(|source| Error::io("read", path, source))?;
+        let footer = read_footer(&*file, path, file_bytes)?;
+        check_owner(&footer, context, meta).map_err(|error| Error::format(path, error))?;
+        if file_bytes != meta.bytes {
+            let what = format!("{file_bytes} bytes, {} in the manifest", meta.bytes);
+            return Err(Error::corruption(path, what));
+        }
+        let tail = Tail::read(&*file, path, &footer)?;
+        let top = tail.top_tier(&footer).map_err(|error| Error::format(path, error))?;
+        let properties = tail.properties(&footer).map_err(|error| Error::format(path, error))?;
+        check_meta(&properties, meta).map_err(|what| Error::corruption(path, what))?;
+        let filter = tail.filter(&footer).ok().flatten();
+        // Where it cannot be mapped it is read.
+        let map = if context.maps(meta.level) { file.map(file_bytes).ok() } else { None };
+        let open = OpenFile { path: path.to_owned(), no: meta.no, file, map };
+        let pages = Pages::new(open, &footer, context.clone());
+        Ok(Self { pages, footer, top, properties, filter })
+    }
+
+    /// Bytes of memory that the open table takes, pages apart.
+    pub(crate) fn resident_bytes(&self) -> u64 {
+        let filter = self.filter.as_ref().map_or(0, Filter::resident_bytes);
+        let keys = self.properties.smallest.len() + self.properties.largest.len();
+        (size_of::<Self>() + filter + self.top.resident_bytes() + keys) as u64
+    }
+
+    pub(super) fn filter(&self) -> Option<&Filter> {
+        self.filter.as_ref()
+    }
+
+    /// What the table says of a key at a snapshot.
+    #[inline]
+    pub(crate) fn get(&self, probe: &Probe<'_>) -> Result<Found> {
+        if self.filter.as_ref().is_some_and(|filter| !filter.may_hold(probe.hash)) {
+            self.pages.count(Counted::Filtered);
+            return Ok(Found::Absent);
+        }
+        let page = self.sorted(probe.key, probe.snapshot)?;
+        match self.pages.data_page(page)? {
+            DataPage::Page(page_ref) => self.look_on_page(page, &page_ref, probe),
+            DataPage::Jumbo(head) => self.look_at_jumbo(page, &head, probe),
+        }
+    }
+
+    /// The sorted index: the one page on which the first entry at or after (key, sequence) is,
+    /// if it has that key.
+    #[inline]
+    fn sorted(&self, key: &[u8], seq: SeqNo) -> Result<PageNo> {
+        let target = self.top.target(key, seq);
+        let top = self.top.node();
+        let in_top = |error| Error::format(self.pages.path(), error);
+        let fence = target.find_in(&top).and_then(|child| top.child(child)).map_err(in_top)?;
+        let fence_ref = self.pages.fence_page(fence)?;
+        FenceNode::parse(self.pages.bytes(&fence_ref))
+            .and_then(|node| node.child(target.find_in(&node)?))
+            .map_err(|error| self.pages.damaged(fence, error))
+    }
+
+    #[inline]
+    fn look_on_page(&self, no: PageNo, page_ref: &PageRef, probe: &Probe<'_>) -> Result<Found> {
+        let found = Page::parse(self.pages.bytes(page_ref)).and_then(|page| {
+            let slot = page.search(probe.key, probe.snapshot)?;
+            match slot < page.count() {
+                true => page.entry(SlotNo(slot as u16)).map(Some),
+                false => Ok(None),
+            }
+        });
+        match found {
+            Ok(Some(entry)) if entry.has_key(probe.key) => self.hit(no, page_ref, &entry, probe),
+            Ok(_) => self.miss(no, page_ref),
+            Err(error) => Err(self.not_an_entry(no, page_ref, error)),
+        }
+    }
+
+    /// Rule 1: the entry's checksum is right, so it is one that was written, and its key is the
+    /// key. It tells by itself whether it is the newest version that the snapshot sees.
+    #[inline]
+    fn hit(&self, no: PageNo, page_ref: &PageRef, entry: &Entry<'_>, probe: &Probe<'_>) -> Result<Found> {
+        if let Err(error) = entry.verify() {
+            return Err(self.not_an_entry(no, page_ref, error));
+        }
+        if !is_visible_newest(entry, probe.snapshot) {
+            let error =
+                FormatError::invalid("entry", entry.value_offset as u64, "not the version looked for");
+            return Err(self.not_an_entry(no, page_ref, error));
+        }
+        let value = entry.value_offset..entry.value_offset + entry.value.len();
+        Ok(match entry.kind {
+            Kind::Put => Found::Value(self.pages.value(page_ref, value)),
+            Kind::Delete => Found::Deleted,
+        })
+    }
+
+    /// Rule 2: the page's checksum is right, and the sorted index names this page: the table does
+    /// not have the key at this snapshot.
+    fn miss(&self, no: PageNo, page_ref: &PageRef) -> Result<Found> {
+        self.pages.check_page(no, page_ref)?;
+        Ok(Found::Absent)
+    }
+
+    /// Rule 4: what stands there is no entry. Where the page's checksum is wrong too, that is
+    /// what is reported.
+    #[cold]
+    fn not_an_entry(&self, no: PageNo, page_ref: &PageRef, error: FormatError) -> Error {
+        match self.pages.check_page(no, page_ref) {
+            Err(page_error) => page_error,
+            Ok(()) => self.pages.damaged(no, error),
+        }
+    }
+
+    /// The same rules where the page is a jumbo run; its head has been checked. The value is read
+    /// only if it is the answer.
+    fn look_at_jumbo(&self, no: PageNo, head: &PageRef, probe: &Probe<'_>) -> Result<Found> {
+        let damaged = |error| self.pages.damaged(no, error);
+        let jumbo = Jumbo::parse(self.pages.bytes(head), self.pages.salt(no)).map_err(damaged)?;
+        if jumbo.key != probe.key || jumbo.seq() > probe.snapshot {
+            return Ok(Found::Absent);
+        }
+        if jumbo.kind() == Kind::Delete {
+            return self.hit(no, head, &jumbo.entry(&[]), probe);
+        }
+        let run = self.pages.whole_run(no, head)?;
+        let bytes = self.pages.bytes(&run);
+        let jumbo = Jumbo::parse(bytes, self.pages.salt(no)).map_err(damaged)?;
+        let value = &bytes[jumbo.value_offset..jumbo.value_offset + jumbo.value_len as usize];
+        self.hit(no, &run, &jumbo.entry(value), probe)
+    }
+}
+
+/// The snapshot sees this version and no newer one.
+#[inline]
+fn is_visible_newest(entry: &Entry<'_>, snapshot: SeqNo) -> bool {
+    entry.seq <= snapshot && entry.newer.is_none_or(|newer| newer > snapshot)
+}
+
+fn read_footer(file: &dyn ReadFile, path: &Path, file_bytes: u64) -> Result<Footer> {
+    let mut bytes = [0; FOOTER_BYTES];
+    let footer = match file_bytes.checked_sub(FOOTER_BYTES as u64) {
+        Some(at) => {
+            file.read_at(&mut bytes, at).map_err(|source| read_error(path, source))?;
+            Footer::decode(&bytes, file_bytes)
+        }
+        None => Footer::decode(&[], file_bytes),
+    };
+    footer.map_err(|error| Error::format(path, error))
+}
+
+fn check_owner(footer: &Footer, context: &TableContext, meta: &TableMeta) -> Result<(), FormatError> {
+    let foreign = |found: String, expected: String| {
+        let at = footer.file_bytes - FOOTER_BYTES as u64;
+        Err(FormatError::new("footer", at, Problem::Foreign { found, expected }))
+    };
+    if footer.store_id != context.store_id {
+        return foreign(format!("store {}", footer.store_id), format!("store {}", context.store_id));
+    }
+    if footer.table_id != meta.id {
+        return foreign(format!("table {}", footer.table_id), format!("table {}", meta.id));
+    }
+    Ok(())
+}
+
+fn check_meta(properties: &Properties, meta: &TableMeta) -> Result<(), &'static str> {
+    let counts = (properties.entries, properties.keys, properties.tombstones);
+    let ranges = (properties.min_seq, properties.max_seq, &*properties.smallest, &*properties.largest);
+    if counts != (meta.entries, meta.keys, meta.tombstones) {
+        return Err("properties: other counts than in the manifest");
+    }
+    if ranges != (meta.min_seq, meta.max_seq, &*meta.smallest, &*meta.largest) {
+        return Err("properties: other ranges than in the manifest");
+    }
+    Ok(())
+}
+
+/// The sections behind the pages.
+pub(super) struct Tail {
+    start: u64,
+    bytes: Vec<u8>,
+}
+
+impl Tail {
+    pub(super) fn read(file: &dyn ReadFile, path: &Path, footer: &Footer) -> Result<Self> {
+        let start = footer.sections_start();
+        let len = footer.file_bytes - FOOTER_BYTES as u64 - start;
+        let mut bytes = vec![0; usize::try_from(len).map_err(|_| Error::corruption(path, "too long"))?];
+        file.read_at(&mut bytes, start).map_err(|source| read_error(path, source))?;
+        Ok(Self { start, bytes })
+    }
+
+    /// A section's bytes, checked.
+    fn section(&self, name: &'static str, section: &Section) -> Result<&[u8], FormatError> {
+        let start = (section.offset - self.start) as usize;
+        let bytes = &self.bytes[start..start + section.len as usize];
+        section.check(name, bytes)?;
+        Ok(bytes)
+    }
+
+    pub(super) fn top_tier(&self, footer: &Footer) -> Result<TopTier, FormatError> {
+        let bytes = self.section("top tier", &footer.top_tier)?;
+        TopTier::decode(bytes, TableSalt::new(footer.table_id))
+            .map_err(|error| error.moved_by(footer.top_tier.offset))
+    }
+
+    pub(super) fn properties(&self, footer: &Footer) -> Result<Properties, FormatError> {
+        let bytes = self.section("properties", &footer.properties)?;
+        Properties::decode(bytes).map_err(|error| error.moved_by(footer.properties.offset))
+    }
+
+    pub(super) fn filter(&self, footer: &Footer) -> Result<Option<Filter>, FormatError> {
+        if footer.filter.len == 0 {
+            return Ok(None);
+        }
+        let bytes = self.section("filter", &footer.filter)?;
+        Filter::decode(bytes).map(Some).map_err(|error| error.moved_by(footer.filter.offset))
+    }
+}

@@ -1,0 +1,113 @@
+//! Writing a table file.
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use kiban_formats::table::{TableEncoder, TableEntry, TableFacts, TableSink};
+use kiban_formats::{FileNo, FormatError, Level, StoreId, TableId, TableMeta};
+use kiban_indexes::key_hash;
+
+use crate::error::{Error, Result};
+use crate::source::EntryRef;
+use crate::storage::{Storage, WriteFile};
+
+/// What a table is made with.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct TableOptions {
+    /// The number in its file's name.
+    pub(crate) no: FileNo,
+    pub(crate) level: Level,
+    pub(crate) store_id: StoreId,
+    /// Random.
+    pub(crate) table_id: TableId,
+    pub(crate) hash_seed: u64,
+    /// 0: no filter.
+    pub(crate) filter_bits_per_key: u32,
+}
+
+/// Writes entries, in the order (key ascending, sequence descending), to a new table file.
+#[derive(Debug)]
+pub(crate) struct TableWriter {
+    path: PathBuf,
+    sink: FileSink,
+    encoder: TableEncoder,
+    options: TableOptions,
+}
+
+impl TableWriter {
+    /// Creates the file.
+    pub(crate) fn create(storage: &Arc<dyn Storage>, path: &Path, options: TableOptions) -> Result<Self> {
+        let file = storage.create(path).map_err(|source| Error::io("create", path, source))?;
+        let TableOptions { store_id, table_id, hash_seed, filter_bits_per_key, .. } = options;
+        let encoder = TableEncoder::new(TableFacts { store_id, table_id, hash_seed, filter_bits_per_key });
+        Ok(Self { path: path.to_owned(), sink: FileSink(file), encoder, options })
+    }
+
+    /// Adds an entry. After an error the writer is of no more use.
+    pub(crate) fn add(&mut self, entry: EntryRef<'_>) -> Result<()> {
+        let EntryRef { key, seq, kind, value, payload_crc } = entry;
+        let hash = key_hash(self.options.hash_seed, key);
+        self.encoder
+            .add(&TableEntry { key, hash, seq, kind, value, payload_crc }, &mut self.sink)
+            .map_err(|error| error.at(&self.path))
+    }
+
+    /// About how many bytes the file would have if it were finished now.
+    pub(crate) fn estimated_bytes(&self) -> u64 {
+        self.encoder.estimated_bytes()
+    }
+
+    /// Writes what is left, makes the file durable (its name is the caller's to make durable), and
+    /// says what the manifest must know of it.
+    pub(crate) fn finish(mut self) -> Result<TableMeta> {
+        let summary = self.encoder.finish(&mut self.sink).map_err(|error| error.at(&self.path))?;
+        self.sink.0.sync().map_err(|source| Error::io("sync", &self.path, source))?;
+        let properties = summary.properties;
+        Ok(TableMeta {
+            no: self.options.no,
+            level: self.options.level,
+            id: self.options.table_id,
+            bytes: summary.footer.file_bytes,
+            entries: properties.entries,
+            keys: properties.keys,
+            tombstones: properties.tombstones,
+            min_seq: properties.min_seq,
+            max_seq: properties.max_seq,
+            smallest: properties.smallest.into(),
+            largest: properties.largest.into(),
+        })
+    }
+}
+
+/// The file, as the encoder sees it.
+#[derive(Debug)]
+struct FileSink(Box<dyn WriteFile>);
+
+enum WriteError {
+    Io(io::Error),
+    Format(FormatError),
+}
+
+impl From<FormatError> for WriteError {
+    fn from(error: FormatError) -> Self {
+        Self::Format(error)
+    }
+}
+
+impl WriteError {
+    fn at(self, path: &Path) -> Error {
+        match self {
+            Self::Io(source) => Error::io("write", path, source),
+            Self::Format(error) => Error::invalid(format!("cannot write {}: {error}", path.display())),
+        }
+    }
+}
+
+impl TableSink for FileSink {
+    type Error = WriteError;
+
+    fn append(&mut self, parts: &[&[u8]]) -> Result<(), WriteError> {
+        self.0.append(parts).map_err(WriteError::Io)
+    }
+}
