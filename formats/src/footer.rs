@@ -124,6 +124,8 @@ pub struct Footer {
     pub table_id: TableId,
     /// The store's hash seed.
     pub hash_seed: u64,
+    /// Bytes of the whole file.
+    pub file_bytes: u64,
     /// Page size and alignment unit.
     pub shape: PageShape,
     /// 4 KiB units of data pages.
@@ -144,19 +146,13 @@ impl Footer {
         (u64::from(self.data_units) + u64::from(self.fence_units)) * UNIT_BYTES as u64
     }
 
-    /// Bytes of the whole file.
-    pub fn file_bytes(&self) -> u64 {
-        let sections = self.filter.len + self.top_tier.len + self.properties.len;
-        self.sections_start() + sections + FOOTER_BYTES as u64
-    }
-
     /// The footer's bytes.
     pub fn encode(&self) -> [u8; FOOTER_BYTES] {
         let mut out = Vec::with_capacity(FOOTER_BYTES);
         out.extend_from_slice(&self.store_id.0);
         out.extend_from_slice(&self.table_id.0);
         out.extend_from_slice(&self.hash_seed.to_le_bytes());
-        out.extend_from_slice(&self.file_bytes().to_le_bytes());
+        out.extend_from_slice(&self.file_bytes.to_le_bytes());
         out.extend_from_slice(&(self.shape.page_bytes() as u32).to_le_bytes());
         out.push(self.shape.align() as u8);
         out.push(ENCODING_PAGED);
@@ -243,6 +239,7 @@ impl Footer {
             store_id,
             table_id,
             hash_seed,
+            file_bytes,
             shape,
             data_units,
             fence_units,

@@ -1,14 +1,18 @@
+use std::cmp::Ordering;
+
 use proptest::prelude::*;
 
 use super::*;
-use crate::{Kind, SeqNo, SlotNo, payload_crc};
+use crate::{Kind, PageNo, SeqNo, SlotNo, TableId, UNIT_BYTES, payload_crc};
 
 const SALT: u32 = 0x5EED;
+const FIRST: FirstOrdinals = FirstOrdinals { entry: 7, key: 5 };
 
 #[derive(Clone, Debug)]
 struct Owned {
     key: Vec<u8>,
     seq: u64,
+    /// `None`: a tombstone.
     value: Option<Vec<u8>>,
     newer: Option<u64>,
 }
@@ -25,11 +29,15 @@ impl Owned {
             payload_crc: payload_crc(&self.key, value),
         }
     }
+
+    fn order(&self, key: &[u8], seq: u64) -> Ordering {
+        self.key.as_slice().cmp(key).then(seq.cmp(&self.seq))
+    }
 }
 
 /// Sorted entries, versions of a key newest first, each naming the newer one.
 fn sorted(mut entries: Vec<Owned>) -> Vec<Owned> {
-    entries.sort_by(|a, b| a.key.cmp(&b.key).then(b.seq.cmp(&a.seq)));
+    entries.sort_by(|a, b| a.order(&b.key, b.seq));
     entries.dedup_by(|a, b| a.key == b.key && a.seq == b.seq);
     for at in 1..entries.len() {
         if entries[at - 1].key == entries[at].key {
@@ -39,12 +47,18 @@ fn sorted(mut entries: Vec<Owned>) -> Vec<Owned> {
     entries
 }
 
-fn build(geometry: PageGeometry, entries: &[Owned]) -> (Vec<u8>, usize, Vec<Placed>) {
-    let mut builder = PageBuilder::new(geometry);
+/// A page of the entries that fit it, and how many those are.
+fn build(shape: PageShape, entries: &[Owned]) -> (Vec<u8>, usize) {
+    let mut builder = PageBuilder::new(shape);
     let fitting = entries.iter().take_while(|entry| builder.try_add(&entry.entry())).count();
-    let (mut bytes, mut places) = (Vec::new(), Vec::new());
-    builder.finish((7, 5), SALT, &mut bytes, |_, placed| places.push(placed));
-    (bytes, fitting, places)
+    let mut bytes = Vec::new();
+    builder.finish(FIRST, SALT, &mut bytes);
+    assert!(builder.is_empty(), "the builder starts the next page");
+    (bytes, fitting)
+}
+
+fn verify(bytes: &[u8], shape: PageShape) -> Result<PageSummary, crate::FormatError> {
+    verify_page(bytes, shape, SALT, &mut None, |_| {})
 }
 
 fn some_entries() -> impl Strategy<Value = Vec<Owned>> {
@@ -54,55 +68,81 @@ fn some_entries() -> impl Strategy<Value = Vec<Owned>> {
     prop::collection::vec(entry, 1..80).prop_map(sorted)
 }
 
+fn some_shape() -> impl Strategy<Value = PageShape> {
+    let bytes = prop::sample::select(&[4u32 << 10, 8 << 10, 16 << 10, 32 << 10, 64 << 10][..]);
+    let align = prop::sample::select(&[1u8, 2, 4, 8][..]);
+    (bytes, align).prop_map(|(bytes, align)| PageShape::new(bytes, align).unwrap())
+}
+
 proptest! {
     #[test]
-    fn entries_come_back_and_are_found(
-        entries in some_entries(),
-        page_bytes in prop::sample::select(&PAGE_BYTES[..]),
-        align in prop::sample::select(&[1u32, 2, 4, 8][..]),
-    ) {
-        let geometry = PageGeometry { page_bytes, align };
-        let (bytes, fitting, places) = build(geometry, &entries);
-        prop_assert_eq!(bytes.len(), page_bytes as usize);
+    fn entries_come_back_as_they_were(entries in some_entries(), shape in some_shape()) {
+        let (bytes, fitting) = build(shape, &entries);
+        prop_assert_eq!(bytes.len(), shape.page_bytes());
         let page = Page::parse(&bytes).unwrap();
-        page.verify(SALT).unwrap();
-        prop_assert!(page.verify_crc(SALT + 1).is_err());
-        prop_assert_eq!((page.len() as usize, page.first_entry(), page.first_key()), (fitting, 7, 5));
+        page.check_crc(SALT).unwrap();
+        prop_assert_eq!((page.count(), page.first()), (fitting, FIRST));
         for (slot, expected) in entries[..fitting].iter().enumerate() {
             let entry = page.entry(SlotNo(slot as u16)).unwrap();
             entry.verify().unwrap();
-            prop_assert!(entry.key_is(&expected.key));
-            prop_assert_eq!(entry.value(), expected.value.as_deref().unwrap_or_default());
+            prop_assert!(entry.has_key(&expected.key));
+            prop_assert_eq!(entry.to_key(), expected.key.clone());
+            prop_assert_eq!((entry.seq, entry.kind), (SeqNo(expected.seq), expected.entry().kind));
+            prop_assert_eq!(entry.value, expected.value.as_deref().unwrap_or_default());
+            prop_assert_eq!(&bytes[entry.value_offset..][..entry.value.len()], entry.value);
             prop_assert_eq!(entry.newer, expected.newer.map(SeqNo));
             prop_assert_eq!(entry.payload_crc(), expected.entry().payload_crc);
-            prop_assert_eq!(usize::from(places[slot].offset) % align as usize, 0);
-            prop_assert_eq!(page.slot_at(places[slot].offset), Some(SlotNo(slot as u16)));
-            prop_assert_eq!(page.slot_at(places[slot].offset + 1), None);
         }
-        for probe in &entries {
-            for seq in [0, probe.seq, probe.seq + 1, SeqNo::MAX.0] {
-                let is_before = |entry: &&Owned| {
-                    entry.key.cmp(&probe.key).then(seq.cmp(&entry.seq)) == std::cmp::Ordering::Less
-                };
-                let expected = entries[..fitting].iter().take_while(is_before).count();
-                prop_assert_eq!(page.search(&probe.key, SeqNo(seq)).unwrap() as usize, expected);
+        let summary = verify(&bytes, shape).unwrap();
+        let keys = entries[..fitting].iter().filter(|entry| entry.newer.is_none()).count();
+        prop_assert_eq!((summary.entries as usize, summary.new_keys as usize), (fitting, keys));
+    }
+
+    #[test]
+    fn a_search_finds_the_first_entry_that_is_not_before(
+        entries in some_entries(),
+        shape in some_shape(),
+        others in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..6), 0..10),
+    ) {
+        let (bytes, fitting) = build(shape, &entries);
+        let page = Page::parse(&bytes).unwrap();
+        for key in entries.iter().map(|entry| &entry.key).chain(&others) {
+            for seq in [0, 1, 7, 25, 49, 50, SeqNo::MAX.0] {
+                let before = entries[..fitting].iter().take_while(|entry| entry.order(key, seq).is_lt());
+                prop_assert_eq!(page.search(key, SeqNo(seq)).unwrap(), before.count());
             }
         }
     }
 
     #[test]
-    fn any_bytes_are_read_without_a_panic(mut bytes: Vec<u8>, key: Vec<u8>, fill: bool) {
-        bytes.resize(if fill { 4096 } else { bytes.len() }, 0);
+    fn slots_name_the_starts_of_entries_and_nothing_else(entries in some_entries(), shape in some_shape()) {
+        let (bytes, fitting) = build(shape, &entries);
+        let page = Page::parse(&bytes).unwrap();
+        let starts: Vec<usize> = (0..fitting).map(|slot| page.offset(slot)).collect();
+        for offset in 0..shape.page_bytes() as u32 {
+            let expected = starts.iter().position(|start| *start == offset as usize);
+            let expected = expected.map(|slot| SlotNo(slot as u16));
+            prop_assert_eq!(page.slot_at(offset as u16), expected);
+        }
+        prop_assert!(starts.iter().all(|start| start.is_multiple_of(shape.align())));
+    }
+
+    #[test]
+    fn any_bytes_are_read_without_a_panic(mut bytes: Vec<u8>, key: Vec<u8>, fill: bool, shape in some_shape()) {
+        bytes.resize(if fill { shape.page_bytes() } else { bytes.len() }, 0);
+        let _ = Jumbo::parse(&bytes, SALT);
+        let _ = verify(&bytes, shape);
         if let Ok(page) = Page::parse(&bytes) {
-            let _ = page.verify(SALT);
-            let _ = page.verify_crc(SALT);
             let _ = page.search(&key, SeqNo(3));
-            for slot in 0..page.len().min(50) {
-                let _ = page.entry(SlotNo(slot)).map(|entry| entry.verify());
+            for slot in 0..page.count().min(50) {
+                let _ = page.entry(SlotNo(slot as u16)).map(|entry| entry.verify());
+                let _ = page.slot_at(slot as u16);
             }
         }
     }
 }
+
+const SMALL: PageShape = PageShape::SMALLEST;
 
 fn small_page() -> Vec<u8> {
     let entry = |key: &str, seq, value: Option<&str>| Owned {
@@ -117,16 +157,22 @@ fn small_page() -> Vec<u8> {
         entry("apricot", 300, Some("")),
         entry("april", 5, Some("month")),
     ]);
-    build(PageGeometry { page_bytes: 4096, align: 4 }, &entries).0
+    build(SMALL, &entries).0
+}
+
+fn flipped(bytes: &[u8], bit: usize) -> Vec<u8> {
+    let mut bytes = bytes.to_vec();
+    bytes[bit / 8] ^= 1 << (bit % 8);
+    bytes
 }
 
 #[test]
 fn every_changed_bit_of_a_page_is_found() {
     let whole = small_page();
+    verify(&whole, SMALL).unwrap();
     for bit in 0..whole.len() * 8 {
-        let mut bytes = whole.clone();
-        bytes[bit / 8] ^= 1 << (bit % 8);
-        let found = Page::parse(&bytes).and_then(|page| page.verify_crc(SALT));
+        let bytes = flipped(&whole, bit);
+        let found = Page::parse(&bytes).and_then(|page| page.check_crc(SALT));
         assert!(found.is_err(), "bit {bit}");
     }
 }
@@ -135,37 +181,134 @@ fn every_changed_bit_of_a_page_is_found() {
 fn every_changed_bit_of_an_entry_is_found_without_the_page() {
     let whole = small_page();
     let page = Page::parse(&whole).unwrap();
-    for slot in 0..page.len() {
-        let entry = page.entry(SlotNo(slot)).unwrap();
-        for bit in entry.range.start * 8..entry.range.end * 8 {
-            let mut bytes = whole.clone();
-            bytes[bit / 8] ^= 1 << (bit % 8);
+    for slot in 0..page.count() {
+        let entry = page.entry(SlotNo(slot as u16)).unwrap();
+        for bit in page.offset(slot) * 8..(entry.value_offset + entry.value.len()) * 8 {
+            let bytes = flipped(&whole, bit);
             let found = Page::parse(&bytes)
-                .and_then(|page| page.entry(SlotNo(slot)))
+                .and_then(|page| page.entry(SlotNo(slot as u16)))
                 .and_then(|entry| entry.verify());
             assert!(found.is_err(), "slot {slot}, bit {bit}");
         }
     }
 }
 
+/// A checksum that was made anew proves nothing about sense.
 #[test]
-fn a_record_too_long_for_a_page_is_a_jumbo_run() {
-    let owned = Owned { key: vec![b'k'; 5000], seq: 3, value: Some(vec![7; 20_000]), newer: None };
-    assert!(!PageBuilder::new(PageGeometry { page_bytes: 8192, align: 1 }).try_add(&owned.entry()));
-    let (mut bytes, zeros) = jumbo_parts(&owned.entry(), (1, 2), SALT);
-    bytes.extend_from_slice(owned.value.as_deref().unwrap());
-    bytes.resize(bytes.len() + zeros, 0);
-    assert_eq!(Page::jumbo_units(&bytes).map(u64::from), Some(units(bytes.len() as u64)));
-    let page = Page::parse(&bytes).unwrap();
-    page.verify(SALT).unwrap();
-    let entry = page.entry(SlotNo(0)).unwrap();
-    assert!(page.is_jumbo() && entry.key_is(&owned.key));
-    assert_eq!(Some(entry.value()), owned.value.as_deref());
-    assert_eq!(page.search(&owned.key, SeqNo(3)).unwrap(), 0);
-    assert_eq!(page.search(&owned.key, SeqNo(2)).unwrap(), 1);
-    for bit in (0..bytes.len() * 8).step_by(101) {
-        let mut changed = bytes.clone();
-        changed[bit / 8] ^= 1 << (bit % 8);
-        assert!(Page::parse(&changed).and_then(|page| page.verify(SALT)).is_err(), "bit {bit}");
+fn a_page_with_a_fixed_up_checksum_is_still_checked_for_sense() {
+    let whole = small_page();
+    let mut refused = 0;
+    for bit in 0..whole.len() * 8 {
+        let mut bytes = flipped(&whole, bit);
+        put_crc(&mut bytes, SALT);
+        // The ordinals are the table's to check.
+        let is_ordinal = (FIELD_FIRST_ENTRY..FIELD_CRC + 4).contains(&(bit / 8));
+        assert_eq!(verify(&bytes, SMALL).is_err(), !is_ordinal, "bit {bit}");
+        refused += usize::from(!is_ordinal);
     }
+    assert!(refused > 4_000 * 8);
+}
+
+#[test]
+fn a_page_of_another_table_or_place_is_refused() {
+    let salt = TableSalt::new(TableId([1; 16]));
+    let salts =
+        [salt.page(PageNo(3)), salt.page(PageNo(4)), TableSalt::new(TableId([2; 16])).page(PageNo(3))];
+    let mut builder = PageBuilder::new(SMALL);
+    let owned = Owned { key: b"k".to_vec(), seq: 1, value: Some(b"v".to_vec()), newer: None };
+    assert!(builder.try_add(&owned.entry()));
+    let mut bytes = Vec::new();
+    builder.finish(FIRST, salts[0], &mut bytes);
+    let page = Page::parse(&bytes).unwrap();
+    assert_eq!(salts.map(|salt| page.check_crc(salt).is_ok()), [true, false, false]);
+}
+
+#[test]
+fn a_page_holds_as_many_records_as_the_bytes_allow() {
+    let records = |len: usize| {
+        let record = move |no: u32| Owned {
+            key: no.to_be_bytes().to_vec(),
+            seq: 1,
+            value: Some(vec![7; len]),
+            newer: None,
+        };
+        (0..20_000).map(record).collect::<Vec<_>>()
+    };
+    // 16 of header; 2 of slot, 12 + 1 + 1 of head, the key; the key's first 2 bytes shared once.
+    assert_eq!(build(SMALL, &records(0)).1, (4096 - 16 - 2) / (2 + 14 + 2));
+    assert_eq!(build(PageShape::new(64 << 10, 1).unwrap(), &records(0)).1, (65_536 - 16) / (2 + 14 + 4));
+    // One record fills the page to the last byte, one more byte and it is a jumbo run.
+    let one = |len: usize| Owned { key: vec![1; 4], seq: 1, value: Some(vec![7; len]), newer: None };
+    let most = 4096 - 16 - 2 - (12 + 1 + 2) - 4;
+    assert!(PageBuilder::fits_empty(SMALL, &one(most).entry()));
+    assert!(!PageBuilder::fits_empty(SMALL, &one(most + 1).entry()));
+}
+
+fn jumbo_run(owned: &Owned) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    let units = encode_jumbo_head(&owned.entry(), FIRST, SALT, &mut bytes).unwrap();
+    bytes.extend_from_slice(owned.value.as_deref().unwrap());
+    assert_eq!(bytes.len().div_ceil(UNIT_BYTES), units as usize);
+    bytes.resize(units as usize * UNIT_BYTES, 0);
+    bytes
+}
+
+#[test]
+fn a_jumbo_run_comes_back_whole() {
+    let key = vec![b'k'; 5000];
+    let owned = Owned { key: key.clone(), seq: 3, value: Some(vec![7; 20_000]), newer: Some(9) };
+    let bytes = jumbo_run(&owned);
+    assert!(is_jumbo(&bytes) && !is_jumbo(&small_page()));
+    let head = Jumbo::head_bytes(&bytes[..UNIT_BYTES]).unwrap();
+    let jumbo = Jumbo::parse(&bytes[..head], SALT).unwrap();
+    assert_eq!((jumbo.key, jumbo.first, jumbo.value_len), (&*key, FIRST, 20_000));
+    assert_eq!((jumbo.seq(), jumbo.kind(), jumbo.newer()), (SeqNo(3), Kind::Put, Some(SeqNo(9))));
+    let entry = jumbo.entry(&bytes[jumbo.value_offset..][..20_000]);
+    entry.verify().unwrap();
+    assert_eq!(entry.payload_crc(), owned.entry().payload_crc);
+    let mut before = Some(Neighbour { key, seq: SeqNo(9) });
+    verify_jumbo(&bytes, SALT, &mut before, |_| {}).unwrap();
+    assert_eq!(before.unwrap().seq, SeqNo(3));
+}
+
+#[test]
+fn every_changed_bit_and_every_cut_of_a_jumbo_run_is_found() {
+    let owned = Owned { key: b"key".to_vec(), seq: 3, value: Some(vec![7; 5_000]), newer: None };
+    let whole = jumbo_run(&owned);
+    let verify = |bytes: &[u8]| verify_jumbo(bytes, SALT, &mut None, |_| {});
+    verify(&whole).unwrap();
+    for bit in 0..whole.len() * 8 {
+        assert!(verify(&flipped(&whole, bit)).is_err(), "bit {bit}");
+    }
+    let value_end = whole.iter().rposition(|byte| *byte != 0).unwrap() + 1;
+    for cut in 0..value_end {
+        assert!(verify(&whole[..cut]).is_err(), "cut at {cut}");
+    }
+}
+
+fn shape_of(key_len: usize, value_len: impl Fn(usize) -> usize) -> PageShape {
+    let keys: Vec<Vec<u8>> = (0..2_000u64)
+        .map(|no| xxhash_rust::xxh3::xxh3_128(&no.to_le_bytes()).to_be_bytes().repeat(3)[..key_len].to_vec())
+        .collect();
+    let records: Vec<SampleRecord<'_>> =
+        keys.iter().enumerate().map(|(no, key)| SampleRecord { key, value_len: value_len(no) }).collect();
+    choose_shape(&records, false)
+}
+
+#[test]
+fn small_records_stand_on_small_pages_and_large_ones_where_they_waste_least() {
+    for small in [0, 1, 16, 64, 100, 256] {
+        assert_eq!(shape_of(38, |_| small).page_bytes(), 4 << 10, "{small}");
+    }
+    assert_eq!(shape_of(38, |_| 2_100).page_bytes(), 16 << 10, "4 KiB pages would waste almost half");
+    assert_eq!(shape_of(38, |_| 100_000).page_bytes(), 4 << 10, "nothing but jumbo runs");
+    assert_eq!(shape_of(38, |no| if no % 500 == 0 { 300_000 } else { 100 }).page_bytes(), 4 << 10);
+}
+
+#[test]
+fn alignment_is_the_largest_that_costs_almost_nothing() {
+    assert_eq!(shape_of(16, |_| 1).align(), 1, "records of 31 bytes cannot afford it");
+    // 38 + 256 + 16 bytes of head: 13 records leave 30 bytes of a page.
+    assert_eq!(shape_of(38, |_| 256).align(), 2);
+    assert_eq!(shape_of(38, |_| 40_000).align(), 8);
 }

@@ -23,6 +23,8 @@ pub struct PageSummary {
     pub entries: u32,
     /// Keys of which the first version in the table is here.
     pub new_keys: u32,
+    /// Its first entry is an older version of a key on the page before.
+    pub starts_inside_key: bool,
 }
 
 /// Checks a page in full: checksum, zeros, slots, entries and their checksums, order, versions.
@@ -44,7 +46,12 @@ pub fn verify_page(
         return Err(FormatError::invalid(SECTION, 2, "a shared prefix on a page that shares none"));
     }
     let mut end = PAGE_HEADER_BYTES + SLOT_BYTES * page.count() + page.prefix().len();
-    let mut summary = PageSummary { first: page.first(), entries: page.count() as u32, new_keys: 0 };
+    let mut summary = PageSummary {
+        first: page.first(),
+        entries: page.count() as u32,
+        new_keys: 0,
+        starts_inside_key: false,
+    };
     for slot in 0..page.count() {
         let offset = page.offset(slot);
         if offset != shape.align_up(end) {
@@ -55,6 +62,7 @@ pub fn verify_page(
         let entry = page.entry(SlotNo(slot as u16))?;
         entry.verify()?;
         end = entry.value_offset + entry.value.len();
+        summary.starts_inside_key |= slot == 0 && entry.newer.is_some();
         summary.new_keys += u32::from(follow(before, &entry).map_err(|error| error.moved_by(offset as u64))?);
         visit(&entry);
     }
@@ -82,7 +90,7 @@ pub fn verify_jumbo(
     check_zero(bytes, value_end, bytes.len())?;
     let new_keys = u32::from(follow(before, &entry)?);
     visit(&entry);
-    Ok(PageSummary { first: jumbo.first, entries: 1, new_keys })
+    Ok(PageSummary { first: jumbo.first, entries: 1, new_keys, starts_inside_key: new_keys == 0 })
 }
 
 /// The entry comes after the one before, and says the right thing about newer versions. Returns

@@ -203,6 +203,7 @@ impl TableEncoder {
             store_id: self.facts.store_id,
             table_id: self.facts.table_id,
             hash_seed: self.facts.hash_seed,
+            file_bytes: 0,
             shape,
             data_units,
             fence_units,
@@ -222,6 +223,7 @@ impl TableEncoder {
         footer.filter = section(&filter);
         footer.top_tier = section(&top_tier);
         footer.properties = section(&properties);
+        footer.file_bytes = offset + FOOTER_BYTES as u64;
         sink.append(&[&out, &filter, &top_tier, &properties, &footer.encode()])?;
         Ok(TableSummary { footer, properties: self.properties })
     }
