@@ -1,0 +1,13 @@
+//! `kiban ab`: accessors measured side by side on the same records, every answer checked.
+
+mod error;
+mod options;
+mod run;
+mod stage;
+
+pub use error::AbError;
+pub use options::{
+    AUTO_PAIRS_MIN, AbOptions, CACHE_MIB_DEFAULT, CACHE_MIB_MAX, N_DEFAULT, N_MAX, PAIRS_MAX, PAIRS_MIN,
+    SEED_DEFAULT, TIME_BOX_DEFAULT, Trials,
+};
+pub use run::{AbReport, Progress, run};

@@ -1,0 +1,263 @@
+//! One stage on one input: warm, check every answer, size the trials, compare, make the cells.
+
+use std::fmt::Write as _;
+use std::time::{Duration, Instant};
+
+use super::options::Trials;
+use crate::answers::{Answer, Answers};
+use crate::clock::BestClock;
+use crate::compare::{Comparison, Effort, Work, compare};
+use crate::engine::Engine;
+use crate::keys::KeySet;
+use crate::machine::{self, Reading, Spent};
+use crate::plan::{Plan, Stage};
+use crate::report::{Cell, Status, Verdict};
+use crate::trial::{Failure, LEAD_IN_PART, THROUGHPUT_PART, check};
+
+/// Bytes of a key or value that a message shows.
+const SHOWN_BYTES: usize = 48;
+/// One in this many calls is timed to size the trials.
+const SIZING_PART: usize = 50;
+/// A trial makes one in this many calls of the plan: many short trials follow the machine's
+/// changes more closely than few long ones.
+const TRIALS_IN_PLAN: usize = 4;
+
+/// What a stage is run with.
+#[derive(Debug)]
+pub(super) struct StageRun<'a> {
+    pub(super) stage: Stage,
+    pub(super) trials: Trials,
+    pub(super) seed: u64,
+    pub(super) clock: &'a BestClock,
+    /// This stage's share of the time box.
+    pub(super) time: Duration,
+}
+
+/// What came of a stage.
+#[derive(Debug)]
+pub(super) struct StageOutcome {
+    /// One an engine, in their order.
+    pub(super) cells: Vec<Cell>,
+    /// Sentences about wrong answers.
+    pub(super) wrong: Vec<String>,
+    pub(super) warnings: Vec<String>,
+    /// What the machine did meanwhile.
+    pub(super) spent: Spent,
+}
+
+impl StageRun<'_> {
+    /// Runs the stage; the first engine is the baseline. `cell` has what is known before.
+    pub(super) fn run(&self, engines: &mut [&mut dyn Engine], set: &dyn KeySet, cell: &Cell) -> StageOutcome {
+        let plan = Plan::new(set, self.stage, self.stage.calls(set.len()), self.seed);
+        let (mut checked, mut failures) = (Vec::new(), Vec::new());
+        for engine in engines.iter_mut() {
+            let result = check(*engine, &plan, set);
+            checked.push(result.as_ref().ok().copied());
+            failures.push(result.err());
+        }
+        let mut warnings = Vec::new();
+        let trial_calls = self.trial_calls(engines, &failures, &plan, &mut warnings);
+        let effort = Effort { trials: self.trials, until: Instant::now() + self.time, seed: self.seed };
+        let before = Reading::now();
+        let comparison =
+            compare(engines, failures, Work { plan: &plan, trial_calls, clock: self.clock }, effort);
+        let spent = Reading::now().since(&before);
+        if !comparison.control_holds() {
+            warnings.push(format!(
+                "{} {}: A/A pairs differ, so no verdict stands",
+                cell.shape,
+                self.stage.name()
+            ));
+        }
+        let mut outcome = StageOutcome { cells: Vec::new(), wrong: Vec::new(), warnings, spent };
+        for (at, engine) in engines.iter_mut().enumerate() {
+            let mut cell = self.cell(&comparison, at, cell);
+            cell.accessor = engine.name().to_owned();
+            cell.checked = checked[at];
+            if let Some(failure) = comparison.failure(at) {
+                let (is_wrong, sentence) = describe(*engine, &plan, set, failure);
+                cell.status = Status::Failed;
+                cell.error = Some(sentence.clone());
+                cell.verdict = Verdict::None;
+                if is_wrong {
+                    outcome
+                        .wrong
+                        .push(format!("{} {} {}: {sentence}", cell.shape, cell.stage, cell.accessor));
+                }
+            }
+            outcome.cells.push(cell);
+        }
+        outcome
+    }
+
+    fn cell(&self, comparison: &Comparison, at: usize, known: &Cell) -> Cell {
+        let (finding, trials) = (comparison.finding(at), comparison.trials(at));
+        let mut cell = Cell {
+            stage: self.stage.name().to_owned(),
+            trials: trials.iter().map(|trial| trial.row()).collect(),
+            ratio_to: finding.ratio_to,
+            noise_floor: finding.noise_floor,
+            min_detectable: finding.min_detectable,
+            verdict: finding.verdict,
+            peak_rss_bytes: machine::peak_rss_bytes(),
+            ..known.clone()
+        };
+        if let Trials::Pairs(asked) = self.trials
+            && trials.len() < asked as usize
+        {
+            cell.status = Status::Partial;
+            cell.error = Some(format!("the time box ended after {} of {asked} pairs", trials.len()));
+        }
+        cell
+    }
+
+    /// Calls of one trial: a part of the plan, and less where the fewest pairs would not fit
+    /// into the time; says so.
+    fn trial_calls(
+        &self,
+        engines: &mut [&mut dyn Engine],
+        failures: &[Option<Failure>],
+        plan: &Plan,
+        warnings: &mut Vec<String>,
+    ) -> usize {
+        let sizing_calls = plan.len().div_ceil(SIZING_PART);
+        let mut pair = Duration::ZERO;
+        for (at, engine) in engines.iter_mut().enumerate().filter(|(at, _)| failures[*at].is_none()) {
+            let runs_in_pair = if at == 0 { 4 } else { 1 };
+            pair += sizing_time(*engine, plan, sizing_calls) * runs_in_pair;
+        }
+        let timed_part = 1.0 + 1.0 / THROUGHPUT_PART as f64 + 1.0 / LEAD_IN_PART as f64;
+        let (pairs, _) = self.trials.bounds();
+        let call_s = pair.as_secs_f64() * timed_part * f64::from(pairs) / sizing_calls as f64;
+        let wanted = plan.len().div_ceil(TRIALS_IN_PLAN);
+        let in_time = (self.time.as_secs_f64() / call_s) as usize;
+        if in_time >= wanted {
+            return wanted;
+        }
+        let calls = in_time.max(self.stage.trial_calls_min()).min(wanted);
+        let stage = self.stage.name();
+        warnings.push(format!("{stage}: the time box shortened trials from {wanted} to {calls} calls"));
+        calls
+    }
+}
+
+/// How long the first calls of a plan take. A failure shows in the trials.
+fn sizing_time(engine: &mut dyn Engine, plan: &Plan, calls: usize) -> Duration {
+    engine.prepare(plan);
+    let mut answers = Answers::default();
+    let began = Instant::now();
+    for call in 0..calls {
+        answers.clear();
+        if engine.call(plan, call, &mut answers).is_err() {
+            break;
+        }
+    }
+    began.elapsed()
+}
+
+/// Whether a failure is a wrong answer, and a sentence about it.
+fn describe(engine: &mut dyn Engine, plan: &Plan, set: &dyn KeySet, failure: &Failure) -> (bool, String) {
+    let call = match failure {
+        Failure::Error(error) => return (false, error.clone()),
+        Failure::Wrong { call } => *call,
+    };
+    let (mut found, mut right) = (Answers::default(), Answers::default());
+    plan.right_answers(set, call, &mut right);
+    engine.prepare(plan);
+    if let Err(error) = engine.call(plan, call, &mut found) {
+        return (true, format!("wrong answer to call {call}, then: {error}"));
+    }
+    let differs = |at: &usize| right.iter().nth(*at) != found.iter().nth(*at);
+    let Some(at) = (0..right.len().max(found.len())).find(differs) else {
+        return (true, format!("wrong answer to call {call}, which was right when asked again"));
+    };
+    let keys = plan.keys(call);
+    let key = shown(&keys[at.min(keys.len() - 1).min(plan.stage.ops_per_call() - 1)]);
+    let (right, found) = (shown_answer(right.iter().nth(at)), shown_answer(found.iter().nth(at)));
+    (true, format!("wrong answer: key {key}, answer {at}: expected {right}, got {found}"))
+}
+
+fn shown_answer(answer: Option<Answer<'_>>) -> String {
+    match answer {
+        None => "no more".to_owned(),
+        Some(Answer::Absent) => "absent".to_owned(),
+        Some(Answer::Value(value)) => shown(value),
+        Some(Answer::Pair(key, value)) => format!("{} = {}", shown(key), shown(value)),
+    }
+}
+
+/// Bytes as escaped text, cut.
+fn shown(bytes: &[u8]) -> String {
+    let cut = &bytes[..bytes.len().min(SHOWN_BYTES)];
+    let mut text = format!("\"{}\"", cut.escape_ascii());
+    if cut.len() < bytes.len() {
+        // Writing to a String cannot fail.
+        let _ = write!(text, ".. ({} bytes)", bytes.len());
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::engine::Floor;
+    use crate::keys::W1;
+
+    /// The floor's answers, but for one call.
+    struct Liar {
+        truth: Floor,
+        lies_at: usize,
+        says: fn(&mut Answers),
+    }
+
+    impl Engine for Liar {
+        fn name(&self) -> &str {
+            "liar"
+        }
+
+        fn prepare(&mut self, plan: &Plan) {
+            self.truth.prepare(plan);
+        }
+
+        fn call(&mut self, plan: &Plan, call: usize, answers: &mut Answers) -> Result<(), String> {
+            if call == self.lies_at {
+                (self.says)(answers);
+                return Ok(());
+            }
+            self.truth.call(plan, call, answers)
+        }
+    }
+
+    fn outcome(stage: Stage, lies_at: usize, says: fn(&mut Answers)) -> StageOutcome {
+        let set = W1::new(1_000, 1);
+        let (mut floor, mut liar) = (Floor::new(&set), Liar { truth: Floor::new(&set), lies_at, says });
+        let time = Duration::from_secs(1);
+        let run = StageRun { stage, trials: Trials::Pairs(5), seed: 1, clock: &BestClock::new(), time };
+        run.run(&mut [&mut floor, &mut liar], &set, &Cell::of_shape("w1", 1_000))
+    }
+
+    #[test]
+    fn a_wrong_answer_is_told_with_its_key_and_fails_its_cell_alone() {
+        let outcome = outcome(Stage::Miss, 17, |answers| answers.push_value(b"ghost"));
+        let [sentence] = &outcome.wrong[..] else { panic!("{:?}", outcome.wrong) };
+        assert!(sentence.starts_with("w1 miss liar: wrong answer: key \""), "{sentence}");
+        assert!(sentence.ends_with("answer 0: expected absent, got \"ghost\""), "{sentence}");
+        assert_eq!((outcome.cells[0].status, outcome.cells[1].status), (Status::Ok, Status::Failed));
+        assert_eq!((outcome.cells[1].checked, outcome.cells[1].verdict), (None, Verdict::None));
+        assert!(outcome.cells[1].trials.is_empty());
+    }
+
+    #[test]
+    fn a_short_answer_is_wrong() {
+        let outcome = outcome(Stage::Latest, 3, |_| {});
+        assert!(outcome.wrong[0].ends_with("got no more"), "{:?}", outcome.wrong);
+    }
+
+    #[test]
+    fn right_answers_leave_nothing_to_tell() {
+        let outcome = outcome(Stage::Multiget, usize::MAX, |_| {});
+        assert_eq!(outcome.wrong, Vec::<String>::new());
+        assert_eq!(outcome.cells[1].checked, Some(2_000));
+        assert!(outcome.cells.iter().all(|cell| cell.trials.len() == 5));
+    }
+}

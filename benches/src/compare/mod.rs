@@ -1,0 +1,213 @@
+//! Engines side by side: interleaved trials, paired ratios, a noise floor from A/A pairs.
+//!
+//! The engines run in passes, forwards and backwards by turns, so that a drift of the machine
+//! touches both sides of a pair alike. The baseline A runs twice in every pass:
+//!
+//! ```text
+//! pass 0  A A'              floor pass
+//! pass 1  A A' B C          verdict pass
+//! pass 2  A' A              floor pass
+//! pass 3  C B A' A          verdict pass
+//! ```
+//!
+//! Half of the A/A pairs, those of floor passes, give the noise floor. The other half goes
+//! through the verdict like any pair: if it finds a difference between A and A, no verdict of
+//! the stage stands.
+
+use std::collections::BTreeMap;
+use std::time::Instant;
+
+use crate::ab::{PAIRS_MIN, Trials};
+use crate::clock::Clock;
+use crate::engine::Engine;
+use crate::plan::Plan;
+use crate::report::{RatioTo, Spread, Verdict};
+use crate::stats::DETECTABLE_AIM;
+use crate::trial::{Failure, Trial, run_trial};
+
+/// How long to go on.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Effort {
+    pub(crate) trials: Trials,
+    /// No pair is begun after this, once there are [`PAIRS_MIN`].
+    pub(crate) until: Instant,
+    pub(crate) seed: u64,
+}
+
+/// All trials of one stage.
+#[derive(Debug)]
+pub(crate) struct Comparison {
+    names: Vec<String>,
+    /// The trials of floor passes: A, A', A', A and so on.
+    floor: Vec<Trial>,
+    /// The second baseline trial of each verdict pass.
+    control: Vec<Trial>,
+    /// By engine, the trials of verdict passes.
+    trials: Vec<Vec<Trial>>,
+    /// How an engine failed, if it did.
+    failures: Vec<Option<Failure>>,
+    trials_begun: usize,
+    seed: u64,
+}
+
+/// What an engine's cell says.
+#[derive(Clone, Debug)]
+pub(crate) struct Finding {
+    pub(crate) ratio_to: BTreeMap<String, RatioTo>,
+    pub(crate) noise_floor: Option<f64>,
+    pub(crate) min_detectable: Option<f64>,
+    pub(crate) verdict: Verdict,
+}
+
+/// Runs the stage. The first engine is the baseline. An engine that fails, or has failed
+/// before, runs no more; the others go on.
+pub(crate) fn compare<C: Clock>(
+    engines: &mut [&mut dyn Engine],
+    failures: Vec<Option<Failure>>,
+    work: Work<'_, C>,
+    effort: Effort,
+) -> Comparison {
+    engines.iter_mut().for_each(|engine| engine.prepare(work.plan));
+    let mut comparison = Comparison::new(engines, failures, effort.seed);
+    let (least, most) = effort.trials.bounds();
+    for pair in 0..most {
+        let over = Instant::now() >= effort.until;
+        let enough = pair >= least && (effort.trials == Trials::Auto && comparison.is_sure());
+        if enough || (over && pair >= PAIRS_MIN) {
+            break;
+        }
+        let baseline_twice = [Run::Floor, Run::Floor];
+        let others = (1..engines.len()).map(Run::Other);
+        let everyone: Vec<Run> = [Run::Baseline, Run::Control].into_iter().chain(others).collect();
+        for mut runs in [baseline_twice.to_vec(), everyone] {
+            if pair % 2 == 1 {
+                runs.reverse();
+            }
+            comparison.pass(engines, &runs, &work);
+        }
+    }
+    comparison
+}
+
+/// What each trial does.
+#[derive(Debug)]
+pub(crate) struct Work<'a, C> {
+    pub(crate) plan: &'a Plan,
+    pub(crate) trial_calls: usize,
+    pub(crate) clock: &'a C,
+}
+
+/// One trial of a pass, by what it is for.
+#[derive(Clone, Copy, Debug)]
+enum Run {
+    /// A or A' of a floor pass.
+    Floor,
+    /// A of a verdict pass.
+    Baseline,
+    /// A' of a verdict pass.
+    Control,
+    /// Another engine.
+    Other(usize),
+}
+
+impl Comparison {
+    fn new(engines: &[&mut dyn Engine], failures: Vec<Option<Failure>>, seed: u64) -> Self {
+        Self {
+            names: engines.iter().map(|engine| engine.name().to_owned()).collect(),
+            floor: Vec::new(),
+            control: Vec::new(),
+            trials: engines.iter().map(|_| Vec::new()).collect(),
+            failures,
+            trials_begun: 0,
+            seed,
+        }
+    }
+
+    fn pass<C: Clock>(&mut self, engines: &mut [&mut dyn Engine], runs: &[Run], work: &Work<'_, C>) {
+        for run in runs {
+            let at = match run {
+                Run::Other(at) => *at,
+                _ => 0,
+            };
+            if self.failures[at].is_some() {
+                continue;
+            }
+            let calls = work.plan.part(self.trials_begun, work.trial_calls);
+            self.trials_begun += 1;
+            match (run_trial(engines[at], work.plan, calls, work.clock), run) {
+                (Ok(trial), Run::Floor) => self.floor.push(trial),
+                (Ok(trial), Run::Control) => self.control.push(trial),
+                (Ok(trial), Run::Baseline | Run::Other(_)) => self.trials[at].push(trial),
+                (Err(failure), _) => self.failures[at] = Some(failure),
+            }
+        }
+    }
+
+    /// The trials of an engine, oldest first.
+    pub(crate) fn trials(&self, at: usize) -> &[Trial] {
+        &self.trials[at]
+    }
+
+    /// How an engine failed, if it did.
+    pub(crate) fn failure(&self, at: usize) -> Option<&Failure> {
+        self.failures[at].as_ref()
+    }
+
+    /// Whether every engine's cell could have found a difference of 5 %.
+    fn is_sure(&self) -> bool {
+        let noise_floor = self.noise_floor();
+        let sure = |at| {
+            let least = self.spread(at, 0, Trial::p50_ns).zip(noise_floor);
+            least.is_some_and(|(ratio, noise)| ratio.min_detectable(noise) <= DETECTABLE_AIM)
+        };
+        (0..self.names.len()).all(sure)
+    }
+
+    /// The noise floor, as a ratio - 1.
+    fn noise_floor(&self) -> Option<f64> {
+        let pairs = self.floor.chunks_exact(2).enumerate();
+        let ratio = |(no, pair): (usize, &[Trial])| {
+            let (a, other_a) = if no % 2 == 0 { (&pair[0], &pair[1]) } else { (&pair[1], &pair[0]) };
+            other_a.p50_ns() / a.p50_ns()
+        };
+        let ratios: Vec<f64> = pairs.map(ratio).collect();
+        Some(Spread::of(&ratios, self.seed)?.reach())
+    }
+
+    /// Ratios of the trials of an engine to those of another; of the baseline to itself: A/A.
+    fn spread(&self, ours: usize, theirs: usize, measure: fn(&Trial) -> f64) -> Option<Spread> {
+        let ours = if ours == 0 && theirs == 0 { &self.control } else { &self.trials[ours] };
+        let pairs = ours.iter().zip(&self.trials[theirs]);
+        let ratios: Vec<f64> = pairs.map(|(ours, theirs)| measure(ours) / measure(theirs)).collect();
+        Spread::of(&ratios, self.seed)
+    }
+
+    fn ratio(&self, ours: usize, theirs: usize) -> RatioTo {
+        let spread = |measure| self.spread(ours, theirs, measure);
+        RatioTo { p50: spread(Trial::p50_ns), p99: spread(Trial::p99_ns), mean: spread(Trial::mean_ns) }
+    }
+
+    /// Whether the held-out A/A pairs show no difference that would pass for one.
+    pub(crate) fn control_holds(&self) -> bool {
+        let control = self.spread(0, 0, Trial::p50_ns).zip(self.noise_floor());
+        let verdict = control.map(|(control, noise)| control.verdict(noise));
+        !matches!(verdict, Some(Verdict::Faster | Verdict::Slower))
+    }
+
+    /// What the cell of an engine says.
+    pub(crate) fn finding(&self, at: usize) -> Finding {
+        let others = (0..self.names.len()).filter(|other| *other != at || at == 0);
+        let ratio_to = others.map(|other| (self.names[other].clone(), self.ratio(at, other))).collect();
+        let noise_floor = self.noise_floor();
+        let judged = self.spread(at, 0, Trial::p50_ns).zip(noise_floor);
+        let verdict = match judged {
+            Some((ratio, noise)) if self.control_holds() => ratio.verdict(noise),
+            _ => Verdict::None,
+        };
+        let min_detectable = judged.map(|(ratio, noise)| ratio.min_detectable(noise));
+        Finding { ratio_to, noise_floor, min_detectable, verdict }
+    }
+}
+
+#[cfg(test)]
+mod tests;

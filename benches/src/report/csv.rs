@@ -1,0 +1,79 @@
+//! One line a cell, numbers as they are, for other programs.
+
+use super::{Cell, Report, Status, text};
+
+const COLUMNS: &str = "accessor,shape,n,layout,cache_mib,read,stage,threads,status,trials,p50_ns,p99_ns,p999_ns,\
+mean_ns,ops_per_s,ratio_to,p50_ratio,p50_ratio_min,p50_ratio_max,noise_floor,min_detectable,verdict,\
+data_pages_per_op,index_pages_per_op,device_bytes_per_op,build_ns_per_key,table_bytes,accessor_bytes,filter_bytes,\
+resident_bytes,checked,error";
+
+impl Report {
+    /// One line a cell and ratio; a cell without ratios has one line. RFC 4180, LF at line ends.
+    pub fn csv(&self) -> String {
+        let mut text = format!("{COLUMNS}\n");
+        for cell in &self.cells {
+            if cell.ratio_to.is_empty() {
+                text.push_str(&line(cell, None));
+            }
+            cell.ratio_to.keys().for_each(|to| text.push_str(&line(cell, Some(to))));
+        }
+        text
+    }
+}
+
+fn line(cell: &Cell, to: Option<&str>) -> String {
+    let ratio = to.and_then(|to| cell.ratio_to.get(to)).and_then(|ratio| ratio.p50);
+    let status = match cell.status {
+        Status::Ok => "ok",
+        Status::Partial => "partial",
+        Status::Failed => "failed",
+    };
+    let fields = [
+        quoted(&cell.accessor),
+        quoted(&cell.shape),
+        cell.n.to_string(),
+        quoted(&cell.layout),
+        known(cell.cache_mib),
+        quoted(cell.read.as_deref().unwrap_or_default()),
+        quoted(&cell.stage),
+        cell.threads.to_string(),
+        status.to_owned(),
+        cell.trials.len().to_string(),
+        known(cell.median_of(|trial| trial.p50_ns)),
+        known(cell.median_of(|trial| trial.p99_ns)),
+        known(cell.median_of(|trial| trial.p999_ns)),
+        known(cell.median_of(|trial| trial.mean_ns)),
+        known(cell.median_of(|trial| trial.ops_per_s)),
+        quoted(to.unwrap_or_default()),
+        known(ratio.map(|ratio| ratio.median)),
+        known(ratio.map(|ratio| ratio.min)),
+        known(ratio.map(|ratio| ratio.max)),
+        known(cell.noise_floor),
+        known(cell.min_detectable),
+        text::word(cell.verdict).to_owned(),
+        known(cell.median_of(|trial| trial.data_pages_per_op)),
+        known(cell.median_of(|trial| trial.index_pages_per_op)),
+        known(cell.median_of(|trial| trial.device_bytes_per_op)),
+        known(cell.build_ns_per_key),
+        known(cell.disk_bytes.table),
+        known(cell.disk_bytes.accessor),
+        known(cell.disk_bytes.filter),
+        known(cell.resident_bytes),
+        known(cell.checked),
+        quoted(cell.error.as_deref().unwrap_or_default()),
+    ];
+    format!("{}\n", fields.join(","))
+}
+
+/// An unknown number is an empty field.
+fn known(number: Option<impl ToString>) -> String {
+    number.map_or(String::new(), |number| number.to_string())
+}
+
+fn quoted(text: &str) -> String {
+    if text.contains([',', '"', '\n', '\r']) {
+        format!("\"{}\"", text.replace('"', "\"\""))
+    } else {
+        text.to_owned()
+    }
+}

@@ -1,0 +1,265 @@
+//! One trial of one engine: calls timed one by one into a histogram, each answer checked by a
+//! cheap word; then some of the calls again without the clock, for the throughput.
+
+use std::ops::Range;
+use std::time::Instant;
+
+use hdrhistogram::Histogram;
+
+use crate::answers::Answers;
+use crate::clock::Clock;
+use crate::engine::{Engine, Pages};
+use crate::keys::KeySet;
+use crate::machine::{Reading, Spent};
+use crate::plan::Plan;
+use crate::report::TrialRow;
+
+/// Percentiles are kept to one part in a thousand.
+const DIGITS: u8 = 3;
+/// Buckets in the report are kept to one part in a hundred.
+const REPORT_DIGITS: u8 = 2;
+/// Longest call that is told apart, in ticks: minutes. Longer ones count as this.
+const TICKS_MAX: u64 = 1 << 40;
+/// One in this many calls is made again for the throughput.
+pub(crate) const THROUGHPUT_PART: usize = 2;
+/// One in this many calls is made untimed before the others: the engine that ran before has left
+/// its data in the processor's caches.
+pub(crate) const LEAD_IN_PART: usize = 8;
+
+/// What one trial measured. A unit of work, an operation, is one key or one group.
+#[derive(Clone, Debug)]
+pub(crate) struct Trial {
+    ticks: Histogram<u64>,
+    ticks_sum: u64,
+    /// Ticks of one nanosecond and one operation.
+    ticks_per_op_ns: f64,
+    /// Ticks that the clock cannot tell apart.
+    step_ticks: u64,
+    ops_per_s: Option<f64>,
+    ops: u64,
+    spent: Spent,
+    pages: Option<Pages>,
+}
+
+/// A wrong answer, or none.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Failure {
+    /// The call's answer was wrong.
+    Wrong {
+        /// Which one.
+        call: usize,
+    },
+    /// The engine said that it could not.
+    Error(String),
+}
+
+/// Makes these calls of a plan that the engine is prepared for.
+pub(crate) fn run_trial<C: Clock>(
+    engine: &mut dyn Engine,
+    plan: &Plan,
+    calls: Range<usize>,
+    clock: &C,
+) -> Result<Trial, Failure> {
+    let mut ticks = new_histogram(DIGITS);
+    let mut ticks_sum = 0;
+    let mut answers = Answers::default();
+    lead_in(engine, plan, &calls)?;
+    let (pages_before, before) = (engine.pages(), Reading::now());
+    for call in calls.clone() {
+        answers.clear();
+        let start = clock.start();
+        let answered = engine.call(plan, call, &mut answers);
+        let spent = clock.stop().saturating_sub(start);
+        answered.map_err(Failure::Error)?;
+        if answers.word() != plan.word(call) {
+            return Err(Failure::Wrong { call });
+        }
+        ticks.saturating_record(spent);
+        ticks_sum += spent;
+    }
+    let spent = Reading::now().since(&before);
+    let pages = engine.pages().zip(pages_before).map(|(now, before)| Pages {
+        data: now.data.saturating_sub(before.data),
+        index: now.index.saturating_sub(before.index),
+    });
+    let ops_per_call = plan.stage.ops_per_call();
+    let again = calls.start..calls.start + calls.len().div_ceil(THROUGHPUT_PART);
+    Ok(Trial {
+        ticks,
+        ticks_sum,
+        ticks_per_op_ns: clock.ticks_per_ns() * ops_per_call as f64,
+        step_ticks: clock.step_ticks(),
+        ops_per_s: calls_per_s(engine, plan, again)?.map(|calls| calls * ops_per_call as f64),
+        ops: (calls.len() * ops_per_call) as u64,
+        spent,
+        pages,
+    })
+}
+
+/// Makes the calls that stand before `calls` in the plan, not those that will be timed.
+fn lead_in(engine: &mut dyn Engine, plan: &Plan, calls: &Range<usize>) -> Result<(), Failure> {
+    let mut answers = Answers::default();
+    let first = calls.start + plan.len() - calls.len().div_ceil(LEAD_IN_PART);
+    for call in first..calls.start + plan.len() {
+        answers.clear();
+        engine.call(plan, call % plan.len(), &mut answers).map_err(Failure::Error)?;
+    }
+    Ok(())
+}
+
+/// Calls a second, without the clock of single calls; `None` if they took no time.
+fn calls_per_s(engine: &mut dyn Engine, plan: &Plan, calls: Range<usize>) -> Result<Option<f64>, Failure> {
+    let mut answers = Answers::default();
+    let began = Instant::now();
+    for call in calls.clone() {
+        answers.clear();
+        engine.call(plan, call, &mut answers).map_err(Failure::Error)?;
+        if answers.word() != plan.word(call) {
+            return Err(Failure::Wrong { call });
+        }
+    }
+    let seconds = began.elapsed().as_secs_f64();
+    Ok((seconds > 0.0).then(|| calls.len() as f64 / seconds))
+}
+
+/// Asks every call of the plan once and compares each answer in full. Untimed; it also warms.
+/// Returns how many answers were compared.
+pub(crate) fn check(engine: &mut dyn Engine, plan: &Plan, set: &dyn KeySet) -> Result<u64, Failure> {
+    engine.prepare(plan);
+    let (mut answers, mut right) = (Answers::default(), Answers::default());
+    let mut checked = 0;
+    for call in 0..plan.len() {
+        answers.clear();
+        engine.call(plan, call, &mut answers).map_err(Failure::Error)?;
+        plan.right_answers(set, call, &mut right);
+        if answers != right {
+            return Err(Failure::Wrong { call });
+        }
+        checked += right.len() as u64;
+    }
+    Ok(checked)
+}
+
+fn new_histogram(digits: u8) -> Histogram<u64> {
+    match Histogram::new_with_bounds(1, TICKS_MAX, digits) {
+        Ok(histogram) => histogram,
+        Err(error) => unreachable!("the bounds are constants: {error}"),
+    }
+}
+
+impl Trial {
+    /// The time in nanoseconds that this share of the operations stayed within.
+    ///
+    /// A clock that counts in steps puts many calls on one reading. They are spread evenly over
+    /// the step, as for any median of grouped data, or two trials could only differ by a whole
+    /// step: 10 ns of a call of 150.
+    pub(crate) fn quantile_ns(&self, share: f64) -> f64 {
+        let rank = share * self.ticks.len() as f64;
+        let (mut before, mut last_reading) = (0, 0);
+        for bucket in self.ticks.iter_recorded() {
+            let (reading, count) = (bucket.value_iterated_to(), bucket.count_at_value());
+            if (before + count) as f64 >= rank {
+                let width = self.step_ticks.min(reading - last_reading) as f64;
+                let part = (rank - before as f64) / count as f64;
+                // A reading stands for the times half a step to both sides of it.
+                let ticks = reading as f64 - width * (1.0 - part) + self.step_ticks as f64 / 2.0;
+                return ticks / self.ticks_per_op_ns;
+            }
+            (before, last_reading) = (before + count, reading);
+        }
+        last_reading as f64 / self.ticks_per_op_ns
+    }
+
+    pub(crate) fn p50_ns(&self) -> f64 {
+        self.quantile_ns(0.5)
+    }
+
+    pub(crate) fn p99_ns(&self) -> f64 {
+        self.quantile_ns(0.99)
+    }
+
+    pub(crate) fn mean_ns(&self) -> f64 {
+        self.ticks_sum as f64 / self.ticks.len() as f64 / self.ticks_per_op_ns
+    }
+
+    /// The trial as the report has it.
+    pub(crate) fn row(&self) -> TrialRow {
+        let per_op = |count: Option<u64>| count.map(|count| count as f64 / self.ops as f64);
+        TrialRow {
+            p50_ns: Some(rounded(self.p50_ns())),
+            p99_ns: Some(rounded(self.p99_ns())),
+            p999_ns: Some(rounded(self.quantile_ns(0.999))),
+            mean_ns: Some(rounded(self.mean_ns())),
+            ops_per_s: self.ops_per_s.map(f64::round),
+            major_faults_per_op: per_op(self.spent.major_faults),
+            minor_faults_per_op: per_op(self.spent.minor_faults),
+            data_pages_per_op: per_op(self.pages.map(|pages| pages.data)),
+            index_pages_per_op: per_op(self.pages.map(|pages| pages.index)),
+            device_bytes_per_op: per_op(self.spent.device_bytes),
+            steal: self.spent.steal,
+            other_cpu: self.spent.other_cpu,
+            histogram: self.buckets(),
+        }
+    }
+
+    fn buckets(&self) -> Vec<(f64, u64)> {
+        let mut coarse = new_histogram(REPORT_DIGITS);
+        for bucket in self.ticks.iter_recorded() {
+            coarse.saturating_record_n(bucket.value_iterated_to(), bucket.count_at_value());
+        }
+        let upper_ns = |ticks: u64| rounded(ticks as f64 / self.ticks_per_op_ns);
+        let buckets = coarse.iter_recorded();
+        buckets.map(|bucket| (upper_ns(bucket.value_iterated_to()), bucket.count_at_value())).collect()
+    }
+}
+
+/// To hundredths: more would be noise that a reader has to look at.
+fn rounded(number: f64) -> f64 {
+    (number * 100.0).round() / 100.0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn trial(step_ticks: u64, readings: &[(u64, u64)]) -> Trial {
+        let mut ticks = new_histogram(DIGITS);
+        readings.iter().for_each(|(reading, count)| ticks.record_n(*reading, *count).unwrap());
+        Trial {
+            ticks_sum: readings.iter().map(|(reading, count)| reading * count).sum(),
+            ops: ticks.len(),
+            ticks,
+            ticks_per_op_ns: 1.0,
+            step_ticks,
+            ops_per_s: None,
+            spent: Spent::default(),
+            pages: None,
+        }
+    }
+
+    #[test]
+    fn a_coarse_clock_does_not_make_the_median_coarse() {
+        // True times are even over 130 to 150 in one trial and over 132 to 152 in the other.
+        let (one, two) =
+            (trial(10, &[(130, 25), (140, 50), (150, 25)]), trial(10, &[(130, 15), (140, 50), (150, 35)]));
+        assert_eq!((one.p50_ns(), two.p50_ns()), (140.0, 142.0));
+    }
+
+    #[test]
+    fn quantiles_rise_and_do_not_reach_into_gaps() {
+        let trial = trial(10, &[(100, 900), (110, 95), (5_000, 5)]);
+        let quantiles: Vec<f64> =
+            (0..=1_000).map(|part| trial.quantile_ns(f64::from(part) / 1_000.0)).collect();
+        assert!(quantiles.is_sorted(), "{quantiles:?}");
+        assert!(trial.p99_ns() <= 115.0 && trial.quantile_ns(0.999) > 4_980.0);
+    }
+
+    #[test]
+    fn the_reports_histogram_keeps_every_call() {
+        let trial = trial(1, &[(100, 3), (5_001, 4), (5_002, 5), (1 << 30, 1)]);
+        let buckets = trial.row().histogram;
+        assert_eq!(buckets.iter().map(|(_, count)| count).sum::<u64>(), 13);
+        assert!(buckets.is_sorted_by(|a, b| a.0 < b.0));
+        assert_eq!(buckets.len(), 3, "5,001 and 5,002 are one bucket");
+    }
+}

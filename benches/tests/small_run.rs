@@ -1,0 +1,145 @@
+//! A whole run on few records, in seconds: the report's shape, checked answers, pages that were
+//! really read.
+
+use std::path::Path;
+use std::time::Duration;
+
+use kiban_benches::ab::{AbError, AbOptions, AbReport, Progress, Trials, run};
+use kiban_benches::input::Records;
+use kiban_benches::report::{Cell, REPORT_FILES, Report, Status};
+use serde_json::Value;
+
+#[derive(Default)]
+struct Steps(Vec<(u64, u64)>);
+
+impl Progress for Steps {
+    fn step(&mut self, done: u64, total: u64, _what: &str) {
+        self.0.push((done, total));
+    }
+}
+
+fn small(out: Option<&Path>) -> AbOptions {
+    let pairs =
+        (0..2_000).map(|no| (format!("user/{:05}/name", no * 7), format!("{{\"no\": {no}, \"x\": 1}}")));
+    AbOptions {
+        input: Some(Records::new("small.tsv", pairs).unwrap()),
+        shapes: vec!["file".to_owned(), "w1".to_owned()],
+        n: Some(2_000),
+        trials: Trials::Pairs(5),
+        time_box: Some(Duration::from_secs(8)),
+        out: out.map(Path::to_owned),
+        ..AbOptions::default()
+    }
+}
+
+fn run_small(out: Option<&Path>) -> AbReport {
+    run(&small(out), &mut Steps::default()).unwrap()
+}
+
+fn cells<'a>(report: &'a Report, accessor: &str, stage: &str) -> Vec<&'a Cell> {
+    report.cells.iter().filter(|cell| cell.accessor == accessor && cell.stage == stage).collect()
+}
+
+#[test]
+fn every_accessor_has_a_checked_cell_for_every_input_read_mode_and_stage() {
+    let AbReport { report, wrong } = run_small(None);
+    assert_eq!(wrong, Vec::<String>::new());
+    for (accessor, other) in [("sorted", "floor"), ("floor", "sorted")] {
+        for stage in ["point", "miss", "multiget", "latest"] {
+            let cells = cells(&report, accessor, stage);
+            assert_eq!(cells.len(), 4, "{accessor} {stage}: two inputs, two read modes");
+            for cell in cells {
+                assert_eq!(cell.status, Status::Ok, "{:?}", cell.error);
+                assert!(cell.checked > Some(100) && cell.n == 2_000);
+                assert!(cell.trials.len() >= 5);
+                let p50 = cell.ratio_to[other].p50.unwrap();
+                assert!(p50.min <= p50.median && p50.median <= p50.max && p50.min > 0.0);
+                assert!(cell.noise_floor.is_some() && cell.min_detectable >= cell.noise_floor);
+                for trial in &cell.trials {
+                    assert!(trial.p50_ns <= trial.p99_ns && trial.p99_ns <= trial.p999_ns);
+                    assert!(trial.histogram.is_sorted_by(|a, b| a.0 < b.0) && !trial.histogram.is_empty());
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn the_engine_really_read_data_pages_and_the_floor_claims_none() {
+    let report = run_small(None).report;
+    for cell in cells(&report, "sorted", "point") {
+        let pages = cell.median_of(|trial| trial.data_pages_per_op).unwrap();
+        assert!((0.99..1.01).contains(&pages), "one data page a hit, found {pages}");
+        assert!(cell.disk_bytes.table > Some(0));
+    }
+    for cell in cells(&report, "floor", "point") {
+        assert_eq!(cell.median_of(|trial| trial.data_pages_per_op), None);
+        assert_eq!(cell.disk_bytes.table, None);
+    }
+}
+
+#[test]
+fn the_report_is_written_once_and_read_back() {
+    let dir = tempfile::tempdir().unwrap();
+    let out = dir.path().join("new/report");
+    let written = run_small(Some(&out)).report;
+    let json = std::fs::read_to_string(out.join("ab.json")).unwrap();
+    let read = Report::from_json(&json).unwrap();
+    assert_eq!(read.cells.len(), written.cells.len());
+    assert_eq!(read.json().unwrap(), json, "the text is what its own reading writes");
+    for name in REPORT_FILES {
+        assert!(out.join(name).metadata().unwrap().len() > 0, "{name}");
+    }
+    let again = run(&small(Some(&out)), &mut Steps::default()).unwrap_err();
+    assert!(matches!(&again, AbError::Usage(text) if text.contains("ab.json exists")), "{again}");
+}
+
+#[test]
+fn the_json_has_every_field_of_the_published_form_and_null_for_what_is_unknown() {
+    let json: Value = serde_json::from_str(&run_small(None).report.json().unwrap()).unwrap();
+    assert_eq!(json["schema_version"], 1);
+    assert!(json["provenance"]["clock"]["cost_ns"].is_number());
+    let cell = json["cells"][0].as_object().unwrap();
+    let fields = "status error accessor shape n layout cache_mib read stage threads trials ratio_to noise_floor \
+                  min_detectable verdict build_ns_per_key disk_bytes bytes_per_key resident_bytes peak_rss_bytes \
+                  fallbacks checked";
+    for field in fields.split_whitespace() {
+        assert!(cell.contains_key(field), "{field} is missing");
+    }
+    let trial = cell["trials"][0].as_object().unwrap();
+    let fields = "p50_ns p99_ns p999_ns mean_ns ops_per_s major_faults_per_op minor_faults_per_op data_pages_per_op \
+                  index_pages_per_op device_bytes_per_op histogram";
+    for field in fields.split_whitespace() {
+        assert!(trial.contains_key(field), "{field} is missing");
+    }
+    for field in ["table", "accessor", "filter"] {
+        assert!(cell["disk_bytes"].as_object().unwrap().contains_key(field), "{field} is missing");
+    }
+    for measure in ["p50", "p99", "mean"] {
+        let spread = &cell["ratio_to"]["floor"][measure];
+        assert!(spread["median"].is_number() && spread["min"].is_number() && spread["max"].is_number());
+    }
+    assert!(cell["fallbacks"].is_null() && cell["disk_bytes"]["accessor"].is_null());
+}
+
+#[test]
+fn steps_count_up_to_their_total() {
+    let mut steps = Steps::default();
+    let options =
+        AbOptions { shapes: vec!["w1".to_owned()], stages: vec!["point".to_owned()], ..small(None) };
+    run(&options, &mut steps).unwrap();
+    assert_eq!(steps.0, [(0, 3), (1, 3), (2, 3)]);
+}
+
+#[test]
+fn tables_in_all_forms_name_each_accessor_and_the_noise() {
+    let report = run_small(None).report;
+    for text in [report.table(), report.markdown(), report.csv()] {
+        assert!(text.contains("sorted") && text.contains("floor") && text.contains("latest"), "{text}");
+    }
+    assert!(report.table().contains("+-") && report.table().contains("Answers checked in full"));
+    let columns = |line: &str| line.split(',').count();
+    let csv = report.csv();
+    let widths: Vec<usize> = csv.lines().map(columns).collect();
+    assert!(widths.iter().all(|width| *width == widths[0]), "{csv}");
+}
