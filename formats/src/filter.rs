@@ -30,7 +30,7 @@ fn mask(hash: u64) -> Block {
 
 #[inline]
 fn block_of(hash: u64, blocks: usize) -> usize {
-    ((hash >> 32) * blocks as u64 >> 32) as usize
+    (((hash >> 32) * blocks as u64) >> 32) as usize
 }
 
 /// The section's bytes for these hashes of distinct keys. Nothing for no key or no bits.
