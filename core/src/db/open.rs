@@ -317,10 +317,18 @@ fn remove_orphans(store: &Store, found: &Directory, live: LiveLogs, discarded: &
         FileName::Lock | FileName::Current | FileName::Other => false,
     };
     let orphans: Vec<_> = found.names().filter(|(name, _)| is_orphan(*name)).collect();
+    let mut changes = Vec::new();
     let greatest = orphans.iter().filter_map(|(name, _)| name.no()).max();
     if greatest.is_some_and(|no| no >= state.next_file) {
-        let next = FileNo(store.next_file.load(Ordering::Relaxed));
-        manifest.append(&[Change::NextFile(next)], || store.new_file_no())?;
+        changes.push(Change::NextFile(FileNo(store.next_file.load(Ordering::Relaxed))));
+    }
+    if discarded.contains(&state.logs.newest) {
+        // The manifest must not ask for a log that goes.
+        let kept = found.logs().into_iter().rfind(|no| !discarded.contains(no));
+        changes.push(Change::Logs(LiveLogs { newest: kept.unwrap_or(FileNo(0)), ..state.logs }));
+    }
+    if !changes.is_empty() {
+        manifest.append(&changes, || store.new_file_no())?;
     }
     if !orphans.is_empty() {
         manifest.make_durable(|| store.new_file_no())?;

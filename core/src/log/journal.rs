@@ -114,6 +114,8 @@ impl Journal {
         self.recovering = None;
         self.previous = recovered.previous;
         self.previous_len = recovered.previous_len;
+        // A file that is not part of history may have been synced with the others, but is to go.
+        self.named = self.named.min(recovered.previous);
         self.unsynced.retain(|no| recovered.logs.iter().any(|log| log.no == *no));
         self.sealed = recovered.logs.into();
     }
@@ -298,6 +300,12 @@ impl Journal {
     /// Bytes in the active file.
     pub(crate) fn active_bytes(&self) -> u64 {
         self.active.as_ref().map_or(0, |active| active.len)
+    }
+
+    /// The files that hold the log, oldest first.
+    pub(crate) fn files(&self) -> Vec<FileNo> {
+        let active = self.active.as_ref().map(|active| active.log.no);
+        self.sealed.iter().map(|log| log.no).chain(active).collect()
     }
 
     /// How many files hold the log.

@@ -1,0 +1,297 @@
+//! Power cuts and sudden deaths at every sync and at random operations, also in the middle of
+//! the recovery from one.
+//!
+//! After a power cut a store must hold a prefix of history that is not shorter than the last
+//! durable point; after the death of the process, everything acknowledged. Batches are steps of
+//! history, so half a batch is no state of it.
+//!
+//! `KIBAN_CRASH_SEEDS` sets how many seeds, `KIBAN_SEED_FROM` the first; `just crash-long` goes on
+//! where it stopped.
+
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking, its helpers too")]
+
+mod common {
+    pub(crate) mod env;
+    pub(crate) mod history;
+    pub(crate) mod rng;
+    pub(crate) mod seeds;
+    pub(crate) mod store;
+}
+
+use std::sync::Arc;
+
+use common::env::env_u64;
+use common::history::{Batch, Contents, Writer, apply};
+use common::rng::Rng;
+use common::seeds::for_each_seed;
+use common::store::{Store, tiny};
+use kiban::storage::{Effect, Fault, Op, SimStorage};
+use kiban::{Durability, Settings};
+
+/// Batches in the order they were handed in.
+#[derive(Clone, Debug, Default)]
+struct History {
+    batches: Vec<Batch>,
+    /// So many were acknowledged; the one after them, if any, was in flight.
+    acked: usize,
+    /// So many must survive a power cut.
+    durable: usize,
+}
+
+impl History {
+    /// The contents after the first `count` batches.
+    fn contents(&self, count: usize) -> Contents {
+        let mut contents = Contents::default();
+        self.batches[..count].iter().for_each(|batch| apply(&mut contents, batch));
+        contents
+    }
+
+    /// The contents after all acknowledged batches.
+    fn now(&self) -> Contents {
+        self.contents(self.acked)
+    }
+
+    /// The greatest number of batches, at least `least`, after which the contents are `found`.
+    fn find(&self, found: &Contents, least: usize) -> Option<usize> {
+        let mut contents = self.contents(least);
+        let mut at = (contents == *found).then_some(least);
+        for (no, batch) in self.batches.iter().enumerate().skip(least) {
+            apply(&mut contents, batch);
+            if contents == *found {
+                at = Some(no + 1);
+            }
+        }
+        at
+    }
+
+    /// A store was found to hold the first `count` batches; the others never happened.
+    fn settle(&mut self, count: usize) {
+        self.batches.truncate(count);
+        self.acked = count;
+        self.durable = self.durable.min(count);
+    }
+}
+
+/// One machine over several lives.
+struct Machine {
+    rng: Rng,
+    disk: SimStorage,
+    history: History,
+    writer: Writer,
+    /// What the history must still show at the next open: this many batches at least.
+    least: usize,
+    /// The power failed since the last write: whatever is found was on the disk, and stays.
+    settled: bool,
+}
+
+impl Machine {
+    fn new(seed: u64) -> Self {
+        Self {
+            rng: Rng::new(seed),
+            disk: SimStorage::new(seed),
+            history: History::default(),
+            writer: Writer::default(),
+            least: 0,
+            settled: false,
+        }
+    }
+
+    /// Opens, checks, and goes on from what was found. `None` if the machine stopped meanwhile;
+    /// any other failure is one of the engine.
+    fn open(&mut self, settings: Settings) -> Option<Store> {
+        let opened = Store::open(Arc::new(self.disk.clone()), settings).and_then(|store| {
+            let contents = store.contents()?;
+            store.check_reads(&contents)?;
+            Ok((store, contents))
+        });
+        let (store, contents) = match opened {
+            Ok(found) => found,
+            Err(_) if self.disk.is_off() => return None,
+            Err(error) => panic!("a store that a crash left must open: {error:?}"),
+        };
+        let Some(count) = self.history.find(&contents, self.least) else {
+            let anywhere = self.history.find(&contents, 0);
+            panic!(
+                "found batches {anywhere:?}, must be at least {}, acknowledged {}, handed in {}",
+                self.least,
+                self.history.acked,
+                self.history.batches.len()
+            );
+        };
+        self.history.settle(count);
+        if self.settled {
+            self.history.durable = count;
+        }
+        Some(store)
+    }
+
+    /// Writes, flushes, syncs and reads until the machine stops or `steps` are done.
+    fn work(&mut self, store: &Store, steps: usize) {
+        for _ in 0..steps {
+            if self.step(store).is_err() {
+                assert!(self.disk.is_off(), "an operation failed on a machine that works");
+                return;
+            }
+        }
+    }
+
+    fn step(&mut self, store: &Store) -> Result<(), ()> {
+        let done = match self.rng.below(100) {
+            0..5 => {
+                store.db.flush().map_err(report)?;
+                self.history.acked
+            }
+            5..10 => {
+                store.db.sync().map_err(report)?;
+                self.history.acked
+            }
+            10..13 => {
+                let found = store.contents().map_err(report)?;
+                assert!(found == self.history.now(), "a running store lost or made something");
+                0
+            }
+            _ => {
+                let durability =
+                    *self.rng.pick(&[Durability::Buffered, Durability::Buffered, Durability::Sync]);
+                let batch = self.writer.batch(&mut self.rng);
+                self.history.batches.push(batch);
+                store.write(&self.history.batches[self.history.acked], durability).map_err(report)?;
+                self.history.acked += 1;
+                if durability == Durability::Sync { self.history.acked } else { 0 }
+            }
+        };
+        self.history.durable = self.history.durable.max(done);
+        Ok(())
+    }
+
+    /// The power fails, or only the process dies.
+    fn die(&mut self, by_power_cut: bool) {
+        if by_power_cut {
+            self.disk = self.disk.reboot(self.rng.next());
+            self.least = self.history.durable;
+        } else {
+            self.disk = self.disk.kill();
+            self.least = self.history.acked;
+        }
+        self.settled = by_power_cut;
+    }
+
+    /// Lets the machine stop at some operation to come, or not at all.
+    fn arm(&mut self) {
+        let nth = 1 + match self.rng.below(4) {
+            0 => self.rng.below(25),
+            _ => self.rng.below(400),
+        } as u64;
+        match self.rng.below(10) {
+            0 => {}
+            1..4 => self.disk.inject(Fault::at_op(Op::Sync, 1 + nth / 10, Effect::Crash)),
+            4 => self.disk.inject(Fault::at_op(Op::SyncDir, 1 + nth / 30, Effect::Crash)),
+            5 => {
+                let op = *self.rng.pick(&[Op::Create, Op::Rename, Op::Remove]);
+                self.disk.inject(Fault::at_op(op, 1 + nth / 30, Effect::Crash));
+            }
+            _ => self.disk.inject(Fault::at(nth, Effect::Crash)),
+        }
+    }
+}
+
+fn report(error: kiban::Error) {
+    // Shown only if the test fails.
+    eprintln!("{error:?}");
+}
+
+/// Settings that change between lives.
+fn settings(rng: &mut Rng) -> Settings {
+    Settings {
+        memtable_bytes: *rng.pick(&[4 << 10, 8 << 10, 1 << 20]),
+        memtables_total_bytes: *rng.pick(&[16 << 10, 4 << 20]),
+        log_bytes_max: *rng.pick(&[16 << 10, 1 << 20]),
+        cache_bytes: *rng.pick(&[0, 1 << 20]),
+        mmap_max_level: *rng.pick(&[None, Some(u32::MAX)]),
+        ..tiny()
+    }
+}
+
+/// Several lives of one machine.
+fn lives(seed: u64) {
+    let mut machine = Machine::new(seed);
+    for _ in 0..6 {
+        machine.arm();
+        let settings = settings(&mut machine.rng);
+        if let Some(store) = machine.open(settings) {
+            let steps = 10 + machine.rng.below(60);
+            machine.work(&store, steps);
+            if !machine.disk.is_off() && machine.rng.percent(40) && store.db.close().is_ok() {
+                machine.history.durable = machine.history.acked;
+            }
+            let by_power_cut = machine.rng.percent(60);
+            machine.die(by_power_cut);
+            drop(store);
+        } else {
+            let by_power_cut = machine.rng.percent(60);
+            machine.die_in_recovery(by_power_cut);
+        }
+    }
+    machine.disk.clear_faults();
+    let store = machine.open(tiny()).expect("no fault waits");
+    store
+        .write(&machine.writer.batch(&mut machine.rng), Durability::Sync)
+        .expect("a recovered store takes writes");
+}
+
+impl Machine {
+    /// Nothing was written in this life: the bound of the one before stands, but a power cut may
+    /// still take what only a dead process vouched for.
+    fn die_in_recovery(&mut self, by_power_cut: bool) {
+        if by_power_cut {
+            self.disk = self.disk.reboot(self.rng.next());
+            self.least = self.least.min(self.history.durable);
+            self.settled = true;
+        } else {
+            self.disk = self.disk.kill();
+        }
+    }
+}
+
+#[test]
+fn every_death_leaves_a_prefix_of_history() {
+    let seeds = env_u64("KIBAN_CRASH_SEEDS", env_u64("KIBAN_SEEDS", 200));
+    for_each_seed("every_death_leaves_a_prefix_of_history", env_u64("KIBAN_SEED_FROM", 0), seeds, lives);
+}
+
+/// One workload, stopped at each of its syncs in turn; several power cuts from each.
+#[test]
+fn a_power_cut_at_every_sync_keeps_all_that_is_durable() {
+    const STEPS: usize = 60;
+    let run = |nth: Option<u64>| {
+        let mut machine = Machine::new(7);
+        if let Some(nth) = nth {
+            machine.disk.inject(Fault::at_op(Op::Sync, nth, Effect::Crash));
+        }
+        let store = machine.open(tiny());
+        if let Some(store) = &store {
+            machine.work(store, STEPS);
+        }
+        (machine, store)
+    };
+    let (whole, store) = run(None);
+    let syncs = whole.disk.operations_of(Op::Sync);
+    drop(store);
+    assert!(syncs > 20, "{syncs} syncs are no sweep");
+
+    for_each_seed("a_power_cut_at_every_sync_keeps_all_that_is_durable", 1, syncs, |nth| {
+        let (machine, store) = run(Some(nth));
+        for cut in 0..6 {
+            let mut after = Machine {
+                rng: Rng::new(cut),
+                disk: machine.disk.reboot(cut),
+                history: machine.history.clone(),
+                writer: machine.writer.clone(),
+                least: machine.history.durable,
+                settled: true,
+            };
+            after.open(tiny()).expect("no fault waits");
+        }
+        drop(store);
+    });
+}
