@@ -18,6 +18,8 @@ pub struct Error(std::sync::Arc<Inner>);
 struct Inner {
     kind: ErrorKind,
     message: String,
+    /// The file whose bytes are wrong.
+    file: Option<String>,
     source: Option<Box<dyn StdError + Send + Sync>>,
 }
 
@@ -50,7 +52,7 @@ pub enum ErrorKind {
 impl Error {
     /// An error of this kind that says `message`.
     pub(crate) fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
-        Self(std::sync::Arc::new(Inner { kind, message: message.into(), source: None }))
+        Self::whole(Inner { kind, message: message.into(), file: None, source: None })
     }
 
     /// The same with a cause.
@@ -59,7 +61,11 @@ impl Error {
         message: impl Into<String>,
         source: impl Into<Box<dyn StdError + Send + Sync>>,
     ) -> Self {
-        Self(std::sync::Arc::new(Inner { kind, message: message.into(), source: Some(source.into()) }))
+        Self::whole(Inner { kind, message: message.into(), file: None, source: Some(source.into()) })
+    }
+
+    fn whole(inner: Inner) -> Self {
+        Self(std::sync::Arc::new(inner))
     }
 
     /// A bad argument or option.
@@ -78,12 +84,25 @@ impl Error {
             Problem::Version { .. } => ErrorKind::Unsupported,
             _ => ErrorKind::Corruption,
         };
-        Self::caused(kind, format!("{}: {source}", path.display()), source)
+        let message = format!("{}: {source}", path.display());
+        Self::whole(Inner { kind, message, file: file_name(path), source: Some(Box::new(source)) })
     }
 
     /// A file's content contradicts the store around it.
     pub(crate) fn corruption(path: &Path, what: impl fmt::Display) -> Self {
-        Self::new(ErrorKind::Corruption, format!("{}: {what}", path.display()))
+        let (kind, message) = (ErrorKind::Corruption, format!("{}: {what}", path.display()));
+        Self::whole(Inner { kind, message, file: file_name(path), source: None })
+    }
+
+    /// The name of the file whose bytes are wrong, if that is known.
+    pub(crate) fn file(&self) -> Option<&str> {
+        self.0.file.as_deref()
+    }
+
+    /// Section and offset of the bytes that are wrong, if that is known.
+    pub(crate) fn place(&self) -> Option<(&'static str, u64)> {
+        let error = self.0.source.as_deref()?.downcast_ref::<FormatError>()?;
+        Some((error.section, error.offset))
     }
 
     /// What a caller can do about it.
@@ -102,6 +121,10 @@ impl Error {
         }
         false
     }
+}
+
+fn file_name(path: &Path) -> Option<String> {
+    path.file_name().map(|name| name.to_string_lossy().into_owned())
 }
 
 impl fmt::Display for Error {

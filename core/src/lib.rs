@@ -51,7 +51,7 @@ mod upkeep;
 mod value;
 
 pub use batch::WriteBatch;
-pub use db::{Db, DbBuilder};
+pub use db::{Db, DbBuilder, VerifyProblem, VerifyReport};
 pub use error::{Error, ErrorKind, Result};
 pub use event::Event;
 pub use iter::{Cursor, Iter};

@@ -43,12 +43,6 @@ impl Value {
         Self(Bytes::Shared(Arc::from(bytes), 0..bytes.len()))
     }
 
-    /// Takes a buffer over.
-    pub(crate) fn owned(bytes: Vec<u8>) -> Self {
-        let range = 0..bytes.len();
-        Self(Bytes::Owned(Arc::new(bytes), range))
-    }
-
     /// A part of a shared buffer.
     pub(crate) fn shared(buffer: Arc<[u8]>, range: Range<usize>) -> Self {
         Self(Bytes::Shared(buffer, range))

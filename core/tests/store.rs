@@ -186,3 +186,32 @@ fn a_directory_that_is_no_store_is_refused_and_left_alone() {
     let nothing = Db::builder(dir.path().join("new")).create_if_missing(false).open();
     assert_eq!(nothing.unwrap_err().kind(), ErrorKind::NotFound);
 }
+
+#[test]
+fn verify_reads_everything_and_names_the_damaged_file() {
+    let dir = directory();
+    let db = Db::open(dir.path()).unwrap();
+    let ks = db.default_keyspace();
+    for key in 0..1000_u32 {
+        ks.put(key.to_be_bytes(), [7; 50]).unwrap();
+    }
+    ks.flush().unwrap();
+    ks.put("in the log", "x").unwrap();
+    let report = db.verify().unwrap();
+    assert!(report.is_clean(), "{report:?}");
+    let on_disk: u64 =
+        std::fs::read_dir(dir.path()).unwrap().map(|entry| entry.unwrap().metadata().unwrap().len()).sum();
+    assert_eq!((report.files, report.bytes), (4, on_disk));
+    let names = std::fs::read_dir(dir.path()).unwrap().map(|entry| entry.unwrap().path());
+    for path in names.filter(|path| !path.ends_with("LOCK")) {
+        let whole = std::fs::read(&path).unwrap();
+        let mut bytes = whole.clone();
+        bytes[whole.len() / 2] ^= 1;
+        std::fs::write(&path, &bytes).unwrap();
+        let report = db.verify().unwrap();
+        let name = path.file_name().unwrap().to_str().unwrap();
+        assert!(report.problems.iter().any(|problem| problem.file == name), "{name}: {report:?}");
+        std::fs::write(&path, &whole).unwrap();
+    }
+    assert!(db.verify().unwrap().is_clean());
+}

@@ -3,6 +3,7 @@
 mod builder;
 mod keyspaces;
 mod open;
+mod verify;
 
 use std::path::Path;
 use std::sync::Arc;
@@ -16,6 +17,7 @@ use crate::stats::Stats;
 use crate::store::Store;
 
 pub use builder::DbBuilder;
+pub use verify::{VerifyProblem, VerifyReport};
 
 /// What all handles of a store share. Dropping the last one closes the store.
 #[derive(Debug)]

@@ -90,7 +90,9 @@ impl Replay<'_> {
             if !self.follows(log, read.checked_sub(1).map(|before| &chain[before]), next_seq, &recovered) {
                 break;
             }
-            let end = chain.get(read + 1).map_or(u64::MAX, |next| next.header.previous_len);
+            // Only the file that follows this one says where its frames end.
+            let next = chain.get(read + 1).filter(|next| next.header.previous == log.header.no);
+            let end = next.map_or(u64::MAX, |next| next.header.previous_len);
             let (offset, whole) = self.read(log, end, &mut next_seq, &mut recovered, &mut apply)?;
             recovered.previous = log.header.no;
             recovered.previous_len = offset;

@@ -22,5 +22,4 @@ mod tests;
 pub(crate) use context::TableContext;
 pub(crate) use reader::Table;
 pub(crate) use source::TableSource;
-pub(crate) use verify::TableProblem;
 pub(crate) use writer::{TableOptions, TableWriter};
