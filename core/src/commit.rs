@@ -94,7 +94,7 @@ impl Store {
     ) -> Result<()> {
         self.check_writable()?;
         self.check_space(space)?;
-        let mut commit = self.lock_for_write()?;
+        let mut commit = self.lock_for_write(std::slice::from_ref(space))?;
         self.check_space(space)?;
         let base = commit.next_seq;
         self.log(&mut commit, 1, std::slice::from_ref(space), |journal| {
@@ -116,7 +116,7 @@ impl Store {
         if batch.is_empty() && batch.expectations().is_empty() {
             return Ok(());
         }
-        let mut commit = self.lock_for_write()?;
+        let mut commit = self.lock_for_write(batch.spaces())?;
         for space in batch.spaces() {
             self.check_space(space)?;
         }
@@ -163,8 +163,8 @@ impl Store {
         Ok(())
     }
 
-    /// The commit lock, with room in the memtables and a log that works.
-    fn lock_for_write(&self) -> Result<MutexGuard<'_, Commit>> {
+    /// The commit lock, with room in the memtables and in level 0, and a log that works.
+    fn lock_for_write(&self, spaces: &[Arc<Space>]) -> Result<MutexGuard<'_, Commit>> {
         let mut commit = lock(&self.commit);
         let mut told = false;
         loop {
@@ -178,13 +178,17 @@ impl Store {
                 commit.grounded = true;
                 continue;
             }
-            if self.memtable_bytes.load(Ordering::Relaxed) < self.settings.memtables_total_bytes {
+            let memtables_full =
+                self.memtable_bytes.load(Ordering::Relaxed) >= self.settings.memtables_total_bytes;
+            if !memtables_full && !spaces.iter().any(|space| self.is_level0_full(space)) {
                 return Ok(commit);
             }
-            if let Some(error) = self.upkeep.last_error() {
+            if let Some(error) = self.upkeep.trouble() {
                 return Err(error);
             }
-            self.seal_largest_if_none_is_sealed();
+            if memtables_full {
+                self.seal_largest_if_none_is_sealed();
+            }
             if !told {
                 told = true;
                 let memtable_bytes = self.memtable_bytes.load(Ordering::Relaxed);
@@ -195,6 +199,10 @@ impl Store {
             }
             commit = wait(&self.room, commit);
         }
+    }
+
+    fn is_level0_full(&self, space: &Space) -> bool {
+        space.view().levels.level(0).len() >= self.settings.level0_stall_tables as usize
     }
 
     /// Appends to the log, halting all writes if that fails.

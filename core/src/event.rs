@@ -30,13 +30,25 @@ pub enum Event {
         /// Entries in it.
         entries: u64,
     },
-    /// A writer waits for memtables to be flushed.
+    /// Tables were merged, or moved to a deeper level.
+    #[non_exhaustive]
+    Compaction {
+        /// The keyspace's name.
+        keyspace: String,
+        /// The numbers of the tables that went in.
+        inputs: Vec<u64>,
+        /// The numbers of the tables that came out.
+        outputs: Vec<u64>,
+        /// The level they are in now.
+        level: u32,
+    },
+    /// A writer waits for memtables to be flushed, or for level 0 to be compacted.
     #[non_exhaustive]
     WriteStall {
         /// Bytes in all memtables.
         memtable_bytes: u64,
     },
-    /// A flush failed; it is tried again.
+    /// A flush or a compaction failed; it is tried again, unless a table is damaged.
     #[non_exhaustive]
     BackgroundError {
         /// What went wrong.

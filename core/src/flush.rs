@@ -3,22 +3,20 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use std::path::Path;
-
 use kiban_formats::manifest::Change;
-use kiban_formats::{FileNo, KeyspaceId, Level, SeqNo, TableId, TableMeta};
+use kiban_formats::{FileNo, KeyspaceId, Level, SeqNo};
 
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::event::Event;
 use crate::files;
+use crate::levels::{LevelsChange, TableHandle};
 use crate::memtable::Memtable;
+use crate::output::{NewTable, Output};
 use crate::retention::Retention;
 use crate::source::Source;
-use crate::space::{Space, TableHandle, View};
-use crate::storage::random_id;
+use crate::space::{Space, View};
 use crate::store::Store;
 use crate::sync::lock;
-use crate::table::{TableOptions, TableWriter};
 
 impl Store {
     /// Seals the active memtables of these keyspaces and waits until they are tables.
@@ -71,8 +69,8 @@ impl Store {
         // Log before table: a power cut must not keep a part of a batch, or this and not what
         // was written before it.
         self.sync_through(greatest)?;
-        let meta = self.write_table(&memtable)?;
-        let table = self.publish_flush(space, &memtable, meta, greatest)?;
+        let Some(table) = self.write_table(&memtable)? else { return Ok(()) };
+        let table = self.publish_flush(space, &memtable, table, greatest)?;
         self.listener.tell(|| Event::Flush {
             keyspace: space.name.clone(),
             table: table.meta.no.0,
@@ -82,44 +80,19 @@ impl Store {
         Ok(())
     }
 
-    /// Writes, syncs and names a table file that no manifest knows yet.
-    fn write_table(&self, memtable: &Arc<Memtable>) -> Result<TableMeta> {
-        let no = self.new_file_no();
-        let path = self.dir.join(files::table(no));
-        let written = self.fill_table(memtable, no, &files::temporary(&path)).and_then(|meta| {
-            let from = files::temporary(&path);
-            self.storage.rename(&from, &path).map_err(|source| Error::io("rename", &from, source))?;
-            self.storage.sync_dir(&self.dir).map_err(|source| Error::io("sync", &self.dir, source))?;
-            Ok(meta)
-        });
-        if written.is_err() {
-            // Whatever is left of it goes at the next open; on a full disk it must go now.
-            let _ = self.storage.remove(&files::temporary(&path));
-            let _ = self.storage.remove(&path);
-        }
-        written
-    }
-
-    fn fill_table(&self, memtable: &Arc<Memtable>, no: FileNo, path: &Path) -> Result<TableMeta> {
-        let options = TableOptions {
-            no,
-            level: Level(0),
-            store_id: self.id,
-            table_id: TableId(random_id(&*self.storage)),
-            hash_seed: self.hash_seed,
-            filter_bits_per_key: self.settings.filter_bits_per_key,
-        };
-        let mut writer = TableWriter::create(&self.storage, path, options)?;
+    /// Writes a table that no manifest names yet.
+    fn write_table(&self, memtable: &Arc<Memtable>) -> Result<Option<NewTable>> {
+        let mut output = Output::new(self, Level(0));
         let mut retention = Retention::new(self.snapshots.list());
         let mut source = memtable.source();
         source.first()?;
         while let Some(entry) = source.entry() {
             if retention.keeps(entry.key, entry.seq) {
-                writer.add(entry)?;
+                output.add(entry)?;
             }
             source.next()?;
         }
-        writer.finish()
+        Ok(output.finish()?.pop())
     }
 
     /// Names the table in the manifest and puts it in the memtable's place.
@@ -127,24 +100,23 @@ impl Store {
         &self,
         space: &Space,
         memtable: &Arc<Memtable>,
-        meta: TableMeta,
+        table: NewTable,
         greatest: SeqNo,
     ) -> Result<Arc<TableHandle>> {
-        let path = self.dir.join(files::table(meta.no));
         let mut manifest = lock(&self.manifest);
         let next_file = FileNo(self.next_file.load(Ordering::Relaxed));
         let live = lock(&self.commit)
             .journal
             .needed(next_file, |id, last| self.is_flushed((space.id, greatest), id, last));
         let changes = [
-            Change::AddTable { keyspace: space.id, table: meta.clone() },
+            Change::AddTable { keyspace: space.id, table: table.meta.clone() },
             Change::Flushed { keyspace: space.id, seq: greatest },
             Change::LastSeq(greatest),
             Change::NextFile(next_file),
             Change::Logs(live),
         ];
         manifest.append(&changes, || self.new_file_no())?;
-        let table = Arc::new(TableHandle::new(meta, path));
+        let table = Arc::new(TableHandle::new(table.meta, table.path, self.storage.clone()));
         self.replace_by_table(space, memtable, Some(table.clone()));
         space.set_flushed(greatest);
         let released = lock(&self.commit).journal.release(live);
@@ -173,7 +145,10 @@ impl Store {
             active: view.active.clone(),
             sealed: view.sealed.iter().filter(|sealed| !Arc::ptr_eq(sealed, memtable)).cloned().collect(),
             levels: match &table {
-                Some(table) => Arc::new(view.levels.with_newest(table.clone())),
+                Some(table) => {
+                    let change = LevelsChange { removed: Vec::new(), added: vec![table.clone()] };
+                    Arc::new(view.levels.changed(&change))
+                }
                 None => view.levels.clone(),
             },
         });

@@ -139,4 +139,17 @@ impl Keyspace {
         self.reader()?;
         self.handle.store.flush(std::slice::from_ref(&self.space))
     }
+
+    /// Writes what is in memory into tables, then all tables anew: old versions and tombstones
+    /// that no snapshot needs are gone when it returns, also at the bottom.
+    pub fn compact(&self) -> Result<()> {
+        self.compact_range::<&[u8], _>(..)
+    }
+
+    /// The same for the tables that hold keys of a range, and those that overlap them.
+    pub fn compact_range<K: AsRef<[u8]>, R: RangeBounds<K>>(&self, range: R) -> Result<()> {
+        self.reader()?;
+        let bounds = (range.start_bound().map(AsRef::as_ref), range.end_bound().map(AsRef::as_ref));
+        self.handle.store.compact_range(&self.space, bounds)
+    }
 }

@@ -1,19 +1,18 @@
 //! A keyspace inside the engine: its memtables and tables, switched as one.
 
-use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, OnceLock};
+use std::sync::{Arc, Mutex};
 
 use arc_swap::ArcSwap;
-use kiban_formats::{KeyspaceId, SeqNo, TableMeta};
+use kiban_formats::{KeyspaceId, SeqNo};
 use kiban_indexes::Probe;
 
 use crate::error::Result;
+use crate::levels::Levels;
 use crate::memtable::{Memtable, MemtableSource};
 use crate::source::{Found, Source};
-use crate::stats::LevelStats;
 use crate::sync::lock;
-use crate::table::{Table, TableContext, TableSource};
+use crate::table::TableContext;
 
 /// The name of the keyspace that every store has.
 pub(crate) const DEFAULT_KEYSPACE: &str = "default";
@@ -116,13 +115,7 @@ impl View {
                 found => return Ok(found),
             }
         }
-        for table in self.levels.candidates(probe.key) {
-            match table.get(tables)?.get(probe)? {
-                Found::Absent => {}
-                found => return Ok(found),
-            }
-        }
-        Ok(Found::Absent)
+        self.levels.get(tables, probe)
     }
 
     /// One source for each memtable and table, newest first.
@@ -133,91 +126,7 @@ impl View {
                 sources.push(Box::new(MemtableSource::new(memtable.clone())));
             }
         }
-        for table in &self.levels.level0 {
-            sources.push(Box::new(TableSource::new(table.get(tables)?.clone())));
-        }
+        self.levels.push_sources(tables, &mut sources)?;
         Ok(sources)
-    }
-}
-
-/// The tables of a keyspace.
-#[derive(Debug, Default)]
-pub(crate) struct Levels {
-    /// May overlap; newest first.
-    pub(crate) level0: Vec<Arc<TableHandle>>,
-}
-
-impl Levels {
-    /// The tables whose key range holds `key`, newest first.
-    fn candidates<'a>(&'a self, key: &'a [u8]) -> impl Iterator<Item = &'a Arc<TableHandle>> {
-        self.level0.iter().filter(move |table| table.may_hold(key))
-    }
-
-    /// With one more table, the newest of level 0.
-    pub(crate) fn with_newest(&self, table: Arc<TableHandle>) -> Self {
-        let mut level0 = Vec::with_capacity(self.level0.len() + 1);
-        level0.push(table);
-        level0.extend_from_slice(&self.level0);
-        Self { level0 }
-    }
-
-    /// Sizes, level by level.
-    pub(crate) fn stats(&self) -> Vec<LevelStats> {
-        if self.level0.is_empty() {
-            return Vec::new();
-        }
-        let mut stats = LevelStats { level: 0, ..LevelStats::default() };
-        for table in &self.level0 {
-            stats.tables += 1;
-            stats.bytes += table.meta.bytes;
-            stats.entries += table.meta.entries;
-            stats.keys += table.meta.keys;
-            stats.tombstones += table.meta.tombstones;
-        }
-        vec![stats]
-    }
-
-    /// All tables.
-    pub(crate) fn tables(&self) -> impl Iterator<Item = &Arc<TableHandle>> {
-        self.level0.iter()
-    }
-}
-
-/// A table that is opened at first use: opening a store opens no table.
-#[derive(Debug)]
-pub(crate) struct TableHandle {
-    pub(crate) meta: TableMeta,
-    path: PathBuf,
-    table: OnceLock<Arc<Table>>,
-}
-
-impl TableHandle {
-    pub(crate) fn new(meta: TableMeta, path: PathBuf) -> Self {
-        Self { meta, path, table: OnceLock::new() }
-    }
-
-    #[inline]
-    fn may_hold(&self, key: &[u8]) -> bool {
-        *self.meta.smallest <= *key && *key <= *self.meta.largest
-    }
-
-    /// The table, opened if it is not yet. A failed open is tried again by the next reader.
-    #[inline]
-    pub(crate) fn get(&self, tables: &TableContext) -> Result<&Arc<Table>> {
-        match self.table.get() {
-            Some(table) => Ok(table),
-            None => self.open(tables),
-        }
-    }
-
-    #[cold]
-    fn open(&self, tables: &TableContext) -> Result<&Arc<Table>> {
-        let table = Arc::new(Table::open(tables, &self.path, &self.meta)?);
-        Ok(self.table.get_or_init(|| table))
-    }
-
-    /// The table if it is open.
-    pub(crate) fn opened(&self) -> Option<&Arc<Table>> {
-        self.table.get()
     }
 }

@@ -1,13 +1,14 @@
-//! Background work: threads that flush sealed memtables.
+//! Background work: threads that flush sealed memtables and compact tables.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::{Arc, Condvar, Mutex, Weak};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, Weak};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use kiban_formats::KeyspaceId;
+use kiban_formats::{FileNo, KeyspaceId};
 
+use crate::compaction::{Plan, pick};
 use crate::error::{Error, ErrorKind, Result};
 use crate::event::Event;
 use crate::space::Space;
@@ -30,11 +31,41 @@ pub(crate) struct Upkeep {
 struct State {
     /// Keyspaces of which a memtable is being flushed. One at a time each: a younger memtable
     /// is never published before an older one.
-    busy: HashSet<KeyspaceId>,
+    flushing: HashSet<KeyspaceId>,
+    /// Tables that are being compacted, or that are damaged.
+    busy: HashSet<FileNo>,
+    /// How many compactions of a keyspace run.
+    compacting: HashMap<KeyspaceId, usize>,
+    /// Keyspaces of which none may begin.
+    stopped: HashSet<KeyspaceId>,
     /// Failures so far, and the last one, until a job succeeds.
     failures: u64,
     last_error: Option<Error>,
+    /// Why some tables are not compacted any more.
+    damage: Option<Error>,
     stopping: bool,
+}
+
+/// Something to do in the background.
+#[derive(Debug)]
+enum Job {
+    /// The oldest sealed memtable of a keyspace becomes a table.
+    Flush(Arc<Space>),
+    Compact(Plan),
+}
+
+/// No compaction of a keyspace begins while this is held, and none runs.
+#[derive(Debug)]
+pub(crate) struct Stopped<'s> {
+    upkeep: &'s Upkeep,
+    keyspace: KeyspaceId,
+}
+
+impl Drop for Stopped<'_> {
+    fn drop(&mut self) {
+        lock(&self.upkeep.state).stopped.remove(&self.keyspace);
+        self.upkeep.changed.notify_all();
+    }
 }
 
 impl Upkeep {
@@ -68,14 +99,15 @@ impl Upkeep {
         lock(&self.state).stopping = true;
         self.changed.notify_all();
         for thread in lock(&self.threads).drain(..) {
-            // A job that panicked has said so on stderr; closing goes on.
+            // A job that panicked has been reported; closing goes on.
             let _ = thread.join();
         }
     }
 
-    /// Why the last job failed, if none succeeded since.
-    pub(crate) fn last_error(&self) -> Option<Error> {
-        lock(&self.state).last_error.clone()
+    /// Why a writer need not wait for the background: the last job failed, or tables are damaged.
+    pub(crate) fn trouble(&self) -> Option<Error> {
+        let state = lock(&self.state);
+        state.last_error.clone().or_else(|| state.damage.clone())
     }
 
     /// Waits until `done`, for a change of state at a time.
@@ -83,17 +115,49 @@ impl Upkeep {
     /// # Errors
     /// The failure of a job that began after the call, or that the store was closed.
     pub(crate) fn wait_until(&self, store: &Store, mut done: impl FnMut() -> bool) -> Result<()> {
+        self.wait_for_state(store, |_| done()).map(drop)
+    }
+
+    /// Waits until nothing is being done and nothing has to be done.
+    pub(crate) fn wait_idle(&self, store: &Store) -> Result<()> {
+        let idle = |state: &mut State| {
+            state.flushing.is_empty() && state.compacting.values().all(|running| *running == 0) && {
+                let spaces = store.spaces();
+                let pending = |space: &Arc<Space>| {
+                    !space.view().sealed.is_empty() || pick(space, &store.settings, &state.busy).is_some()
+                };
+                !spaces.iter().any(pending)
+            }
+        };
+        self.wait_for_state(store, idle).map(drop)
+    }
+
+    /// Keeps compactions of a keyspace from beginning, and waits for those that run.
+    pub(crate) fn stop_compactions_of<'s>(&'s self, store: &Store, space: &Space) -> Result<Stopped<'s>> {
+        let keyspace = space.id;
+        drop(self.wait_for_state(store, |state| state.stopped.insert(keyspace))?);
+        let stopped = Stopped { upkeep: self, keyspace };
+        let done = |state: &mut State| state.compacting.get(&keyspace).is_none_or(|running| *running == 0);
+        drop(self.wait_for_state(store, done)?);
+        Ok(stopped)
+    }
+
+    fn wait_for_state(
+        &self,
+        store: &Store,
+        mut done: impl FnMut(&mut State) -> bool,
+    ) -> Result<MutexGuard<'_, State>> {
         let mut state = lock(&self.state);
         let failures = state.failures;
         loop {
-            if done() {
-                return Ok(());
+            if done(&mut state) {
+                return Ok(state);
             }
             if let Some(error) = state.last_error.as_ref().filter(|_| state.failures > failures) {
                 return Err(error.clone());
             }
             if state.stopping {
-                return store.check_open();
+                store.check_open()?;
             }
             state = wait(&self.changed, state);
         }
@@ -103,49 +167,87 @@ impl Upkeep {
 /// A thread's life: take a job, do it, say how it went.
 fn work(store: &Weak<Store>) {
     while let Some(store) = store.upgrade() {
-        let Some(space) = next_job(&store) else { return };
+        let Some(job) = next_job(&store) else { return };
         // A bug in a job must not leave those who wait for it waiting.
-        let job = AssertUnwindSafe(|| store.flush_oldest(&space));
-        let result = catch_unwind(job).unwrap_or_else(|_| {
+        let run = AssertUnwindSafe(|| match &job {
+            Job::Flush(space) => store.flush_oldest(space),
+            Job::Compact(plan) => store.compact_plan(plan),
+        });
+        let result = catch_unwind(run).unwrap_or_else(|_| {
             let message = format!("a background thread of store {} panicked", store.dir.display());
             Err(Error::new(ErrorKind::Io, message))
         });
-        finish_job(&store, &space, result);
+        finish_job(&store, &job, result);
     }
 }
 
-/// Waits for a keyspace with a sealed memtable that nobody flushes; `None` when stopping.
-fn next_job(store: &Store) -> Option<Arc<Space>> {
+/// Waits for something to do; `None` when stopping. Flushes come first: writers wait for them.
+fn next_job(store: &Store) -> Option<Job> {
     let mut state = lock(&store.upkeep.state);
     loop {
         if state.stopping {
             return None;
         }
-        let idle = |space: &Arc<Space>| !state.busy.contains(&space.id) && !space.view().sealed.is_empty();
-        if let Some(space) = store.spaces().into_iter().find(idle) {
-            state.busy.insert(space.id);
-            return Some(space);
+        if let Some(job) = find_job(store, &state) {
+            match &job {
+                Job::Flush(space) => {
+                    state.flushing.insert(space.id);
+                }
+                Job::Compact(plan) => {
+                    state.busy.extend(plan.numbers());
+                    *state.compacting.entry(plan.space.id).or_default() += 1;
+                }
+            }
+            return Some(job);
         }
         state = wait(&store.upkeep.changed, state);
     }
 }
 
-fn finish_job(store: &Store, space: &Space, result: Result<()>) {
-    let failed = result.err();
+fn find_job(store: &Store, state: &State) -> Option<Job> {
+    let spaces = store.spaces();
+    let sealed = |space: &&Arc<Space>| !state.flushing.contains(&space.id) && !space.view().sealed.is_empty();
+    if let Some(space) = spaces.iter().find(sealed) {
+        return Some(Job::Flush(space.clone()));
+    }
+    let mut free = spaces.iter().filter(|space| !state.stopped.contains(&space.id));
+    free.find_map(|space| pick(space, &store.settings, &state.busy)).map(Job::Compact)
+}
+
+fn finish_job(store: &Store, job: &Job, result: Result<()>) {
+    let failed = result.err().filter(|error| error.kind() != ErrorKind::Closed);
     if let Some(error) = &failed {
         store.listener.tell(|| Event::BackgroundError { message: error.to_string() });
     }
+    let is_damage = failed.as_ref().is_some_and(|error| error.kind() == ErrorKind::Corruption);
     let mut state = lock(&store.upkeep.state);
     state.failures += u64::from(failed.is_some());
-    state.last_error = failed;
+    state.last_error.clone_from(&failed);
+    if is_damage {
+        state.damage.clone_from(&failed);
+    }
     store.upkeep.changed.notify_all();
     drop(state);
     store.signal_room();
     let mut state = lock(&store.upkeep.state);
     if state.last_error.is_some() && !state.stopping {
-        // The keyspace stays busy while we wait, so that nobody tries again at once.
+        // Its memtable or tables stay busy while we wait, so that nobody tries again at once.
         state = wait_for(&store.upkeep.changed, state, RETRY_AFTER);
     }
-    state.busy.remove(&space.id);
+    match job {
+        Job::Flush(space) => {
+            state.flushing.remove(&space.id);
+        }
+        Job::Compact(plan) => {
+            if !is_damage {
+                plan.numbers().for_each(|no| {
+                    state.busy.remove(&no);
+                });
+            }
+            if let Some(running) = state.compacting.get_mut(&plan.space.id) {
+                *running -= 1;
+            }
+        }
+    }
     store.upkeep.changed.notify_all();
 }

@@ -8,8 +8,9 @@ use kiban_formats::{KeyspaceId, SeqNo};
 use super::Db;
 use crate::error::{Error, ErrorKind, Result};
 use crate::keyspace::Keyspace;
+use crate::levels::Levels;
 use crate::limits::{self, KEYSPACES_MAX};
-use crate::space::{Levels, Space, View};
+use crate::space::{Space, View};
 use crate::store::Store;
 use crate::sync::lock;
 

@@ -89,6 +89,18 @@ impl Db {
         self.store().flush(&self.store().spaces())
     }
 
+    /// Waits until no flush and no compaction is running or due.
+    ///
+    /// # Errors
+    /// The failure of one of them.
+    pub fn wait_idle(&self) -> Result<()> {
+        self.store().check_open()?;
+        if self.store().read_only {
+            return Ok(());
+        }
+        self.store().upkeep.wait_idle(self.store())
+    }
+
     /// What the store holds and has done since it was opened.
     pub fn stats(&self) -> Stats {
         self.store().stats()

@@ -8,7 +8,7 @@ use std::sync::{Arc, Condvar, Mutex, RwLock};
 
 use kiban_formats::log::{LogOp, LogOpKind};
 use kiban_formats::manifest::{Change, KeyspaceState, LiveLogs, STORE_VERSION, State};
-use kiban_formats::{FileNo, KeyspaceId, Kind, Level, SeqNo, StoreId, payload_crc};
+use kiban_formats::{FileNo, KeyspaceId, Kind, SeqNo, StoreId, TableMeta, payload_crc};
 
 use super::DbBuilder;
 use crate::commit::Commit;
@@ -16,11 +16,12 @@ use crate::durable::Durable;
 use crate::error::{Error, ErrorKind, Result};
 use crate::event::Event;
 use crate::files::{self, FileName};
+use crate::levels::{Levels, TableHandle};
 use crate::log::{Journal, Replay};
 use crate::manifest::ManifestStore;
 use crate::snapshot::Snapshots;
 use crate::source::EntryRef;
-use crate::space::{DEFAULT_KEYSPACE, Levels, Space, TableHandle, View};
+use crate::space::{DEFAULT_KEYSPACE, Space, View};
 use crate::storage::{DirEntry, Lock, LockMode, Storage, random_id};
 use crate::store::Store;
 use crate::sync::lock;
@@ -188,7 +189,7 @@ fn assemble(
     let uid = NEXT_UID.fetch_add(1, Ordering::Relaxed);
     let state = manifest.state();
     let space = |(id, space): (&KeyspaceId, &KeyspaceState)| {
-        let view = View::new(levels(&dir, space));
+        let view = View::new(levels(&storage, &dir, space));
         (*id, Arc::new(Space::new(uid, *id, space.name.clone(), view, space.flushed)))
     };
     let spaces: HashMap<KeyspaceId, Arc<Space>> = state.keyspaces.iter().map(space).collect();
@@ -234,12 +235,11 @@ fn assemble(
 /// A log file shorter than this is not followed by a new one.
 const LOG_BYTES_MIN: u64 = 64 << 10;
 
-fn levels(dir: &Path, space: &KeyspaceState) -> Levels {
-    let level0 = space.tables.iter().rev().filter(|table| table.level == Level(0));
-    let handle = |table: &kiban_formats::TableMeta| {
-        Arc::new(TableHandle::new(table.clone(), dir.join(files::table(table.no))))
+fn levels(storage: &Arc<dyn Storage>, dir: &Path, space: &KeyspaceState) -> Levels {
+    let handle = |table: &TableMeta| {
+        Arc::new(TableHandle::new(table.clone(), dir.join(files::table(table.no)), storage.clone()))
     };
-    Levels { level0: level0.map(handle).collect() }
+    Levels::new(space.tables.iter().map(handle))
 }
 
 /// Replays the log into memtables, flushing those that become full, and removes what no

@@ -5,9 +5,9 @@ use serde::Serialize;
 use super::Db;
 use crate::error::{Error, ErrorKind, Result};
 use crate::files;
+use crate::levels::TableHandle;
 use crate::log::Replay;
 use crate::manifest::ManifestStore;
-use crate::space::TableHandle;
 use crate::store::Store;
 use crate::sync::lock;
 

@@ -1,0 +1,122 @@
+//! Writing tables that no manifest names yet.
+
+use std::path::PathBuf;
+
+use kiban_formats::{Level, TableId, TableMeta};
+
+use crate::error::{Error, Result};
+use crate::files;
+use crate::source::EntryRef;
+use crate::storage::random_id;
+use crate::store::Store;
+use crate::table::{TableOptions, TableWriter};
+
+/// A table whose file has its name and is durable, for the manifest to name.
+#[derive(Debug)]
+pub(crate) struct NewTable {
+    pub(crate) meta: TableMeta,
+    pub(crate) path: PathBuf,
+}
+
+/// Writes entries to one table after the other, each about `table_bytes` long. All versions of a
+/// key go to the same one. What is not finished is removed when it is dropped.
+#[derive(Debug)]
+pub(crate) struct Output<'s> {
+    store: &'s Store,
+    level: Level,
+    /// Where the next table begins; `None`: never.
+    table_bytes: Option<u64>,
+    writer: Option<(TableWriter, PathBuf)>,
+    /// The key of the entry before.
+    key: Vec<u8>,
+    tables: Vec<NewTable>,
+}
+
+impl<'s> Output<'s> {
+    /// Tables of this level. A table of level 0 is as long as its memtable.
+    pub(crate) fn new(store: &'s Store, level: Level) -> Self {
+        let table_bytes = (level.0 > 0).then_some(store.settings.table_bytes);
+        Self { store, level, table_bytes, writer: None, key: Vec::new(), tables: Vec::new() }
+    }
+
+    /// Adds an entry, in the order (key ascending, sequence descending).
+    pub(crate) fn add(&mut self, entry: EntryRef<'_>) -> Result<()> {
+        let full = |(writer, _): &(TableWriter, PathBuf)| {
+            self.table_bytes.is_some_and(|bytes| writer.estimated_bytes() >= bytes) && self.key != entry.key
+        };
+        if self.writer.as_ref().is_some_and(full) {
+            self.finish_table()?;
+        }
+        if self.writer.is_none() {
+            self.writer = Some(self.begin_table()?);
+        }
+        if let Some((writer, _)) = &mut self.writer {
+            writer.add(entry)?;
+        }
+        self.key.clear();
+        self.key.extend_from_slice(entry.key);
+        Ok(())
+    }
+
+    fn begin_table(&self) -> Result<(TableWriter, PathBuf)> {
+        let store = self.store;
+        let no = store.new_file_no();
+        let path = store.dir.join(files::table(no));
+        let options = TableOptions {
+            no,
+            level: self.level,
+            store_id: store.id,
+            table_id: TableId(random_id(&*store.storage)),
+            hash_seed: store.hash_seed,
+            filter_bits_per_key: store.settings.filter_bits_per_key,
+        };
+        let temporary = files::temporary(&path);
+        let created = TableWriter::create(&store.storage, &temporary, options);
+        if created.is_err() {
+            let _ = store.storage.remove(&temporary);
+        }
+        Ok((created?, path))
+    }
+
+    fn finish_table(&mut self) -> Result<()> {
+        let Some((writer, path)) = self.writer.take() else { return Ok(()) };
+        let temporary = files::temporary(&path);
+        let finished = writer.finish().and_then(|meta| {
+            let renamed = self.store.storage.rename(&temporary, &path);
+            renamed.map_err(|source| Error::io("rename", &temporary, source))?;
+            Ok(meta)
+        });
+        match finished {
+            Ok(meta) => {
+                self.tables.push(NewTable { meta, path });
+                Ok(())
+            }
+            Err(error) => {
+                let _ = self.store.storage.remove(&temporary);
+                Err(error)
+            }
+        }
+    }
+
+    /// Finishes the last table and makes the names of all of them durable.
+    pub(crate) fn finish(mut self) -> Result<Vec<NewTable>> {
+        self.finish_table()?;
+        if !self.tables.is_empty() {
+            let synced = self.store.storage.sync_dir(&self.store.dir);
+            synced.map_err(|source| Error::io("sync", &self.store.dir, source))?;
+        }
+        Ok(std::mem::take(&mut self.tables))
+    }
+}
+
+impl Drop for Output<'_> {
+    fn drop(&mut self) {
+        // On a full disk it must go now; what stays goes at the next open.
+        if let Some((_, path)) = &self.writer {
+            let _ = self.store.storage.remove(&files::temporary(path));
+        }
+        for table in &self.tables {
+            let _ = self.store.storage.remove(&table.path);
+        }
+    }
+}
