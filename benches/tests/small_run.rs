@@ -1,6 +1,8 @@
 //! A whole run on few records, in seconds: the report's shape, checked answers, pages that were
 //! really read.
 
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking, its helpers too")]
+
 use std::path::Path;
 use std::sync::LazyLock;
 use std::time::Duration;
