@@ -1,3 +1,4 @@
+mod cost;
 mod damage;
 mod reads;
 mod scans;
@@ -145,7 +146,9 @@ impl Sample {
 
     /// What the model says.
     fn expected(&self, key: &[u8], snapshot: u64) -> Found {
-        match self.entries.iter().find(|entry| entry.0 == key && entry.1 <= snapshot) {
+        let order = |entry: &Entry| entry.0.as_slice().cmp(key).then(snapshot.cmp(&entry.1));
+        let at = self.entries.partition_point(|entry| order(entry).is_lt());
+        match self.entries.get(at).filter(|entry| entry.0 == key) {
             None => Found::Absent,
             Some((_, _, None)) => Found::Deleted,
             Some((_, _, Some(value))) => Found::Value(crate::value::Value::copy(value)),
