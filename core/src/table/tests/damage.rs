@@ -49,11 +49,17 @@ fn expect_kind(result: Result<()>, kinds: &[ErrorKind], hint: &str) {
 fn with_any_bit_changed_every_answer_is_right_or_an_error_and_verify_finds_it() {
     let sample = Sample::small();
     let whole = sample.file();
-    let modes = [MODES[0], MODES[2]];
+    let modes = [MODES[1], MODES[2]];
     modes.iter().for_each(|mode| ask_everything(&sample, *mode, "whole").unwrap());
     assert_eq!(sample.open(MODES[0]).unwrap().0.verify().unwrap(), []);
     let mut bytes = whole.clone();
     for bit in 0..whole.len() * 8 {
+        // Of the long rows of zeros, a part of the bits will do.
+        let in_zeros =
+            whole[(bit / 8).saturating_sub(8)..whole.len().min(bit / 8 + 8)].iter().all(|byte| *byte == 0);
+        if in_zeros && bit % 61 != 0 {
+            continue;
+        }
         bytes[bit / 8] ^= 1 << (bit % 8);
         sample.disk.set_bytes(path(), bytes.clone());
         for mode in modes {
@@ -130,14 +136,14 @@ fn a_newer_format_is_unsupported_and_says_what_this_build_reads() {
 
 #[test]
 fn random_damage_in_larger_tables_never_gives_a_wrong_answer() {
-    for seed in 0..60 {
+    for seed in 0..24 {
         let sample = Sample::new(random_entries(seed).into_iter().filter(|entry| entry.1 > 0).collect());
         if sample.entries.len() > 2_000 {
             continue;
         }
         let whole = sample.file();
         let mut random = Random(seed);
-        for _ in 0..4 {
+        for _ in 0..2 {
             let mut bytes = whole.clone();
             for _ in 0..=random.below(3) {
                 let at = random.below(bytes.len() as u64) as usize;
