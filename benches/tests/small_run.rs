@@ -1,7 +1,10 @@
 //! A whole run on few records, in seconds: the report's shape, checked answers, pages that were
 //! really read.
 
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking, its helpers too")]
+
 use std::path::Path;
+use std::sync::LazyLock;
 use std::time::Duration;
 
 use kiban_benches::ab::{AbError, AbOptions, AbReport, Progress, Trials, run};
@@ -32,9 +35,8 @@ fn small(out: Option<&Path>) -> AbOptions {
     }
 }
 
-fn run_small(out: Option<&Path>) -> AbReport {
-    run(&small(out), &mut Steps::default()).unwrap()
-}
+/// One run for all tests that only look at it.
+static SMALL: LazyLock<AbReport> = LazyLock::new(|| run(&small(None), &mut Steps::default()).unwrap());
 
 fn cells<'a>(report: &'a Report, accessor: &str, stage: &str) -> Vec<&'a Cell> {
     report.cells.iter().filter(|cell| cell.accessor == accessor && cell.stage == stage).collect()
@@ -42,11 +44,12 @@ fn cells<'a>(report: &'a Report, accessor: &str, stage: &str) -> Vec<&'a Cell> {
 
 #[test]
 fn every_accessor_has_a_checked_cell_for_every_input_read_mode_and_stage() {
-    let AbReport { report, wrong } = run_small(None);
-    assert_eq!(wrong, Vec::<String>::new());
+    let AbReport { report, wrong } = &*SMALL;
+    assert_eq!(*wrong, Vec::<String>::new());
+    assert!(!SMALL.has_failed_cells());
     for (accessor, other) in [("sorted", "floor"), ("floor", "sorted")] {
         for stage in ["point", "miss", "multiget", "latest"] {
-            let cells = cells(&report, accessor, stage);
+            let cells = cells(report, accessor, stage);
             assert_eq!(cells.len(), 4, "{accessor} {stage}: two inputs, two read modes");
             for cell in cells {
                 assert_eq!(cell.status, Status::Ok, "{:?}", cell.error);
@@ -66,13 +69,13 @@ fn every_accessor_has_a_checked_cell_for_every_input_read_mode_and_stage() {
 
 #[test]
 fn the_engine_really_read_data_pages_and_the_floor_claims_none() {
-    let report = run_small(None).report;
-    for cell in cells(&report, "sorted", "point") {
+    let report = &SMALL.report;
+    for cell in cells(report, "sorted", "point") {
         let pages = cell.median_of(|trial| trial.data_pages_per_op).unwrap();
         assert!((0.99..1.01).contains(&pages), "one data page a hit, found {pages}");
         assert!(cell.disk_bytes.table > Some(0));
     }
-    for cell in cells(&report, "floor", "point") {
+    for cell in cells(report, "floor", "point") {
         assert_eq!(cell.median_of(|trial| trial.data_pages_per_op), None);
         assert_eq!(cell.disk_bytes.table, None);
     }
@@ -82,7 +85,7 @@ fn the_engine_really_read_data_pages_and_the_floor_claims_none() {
 fn the_report_is_written_once_and_read_back() {
     let dir = tempfile::tempdir().unwrap();
     let out = dir.path().join("new/report");
-    let written = run_small(Some(&out)).report;
+    let written = run(&small(Some(&out)), &mut Steps::default()).unwrap().report;
     let json = std::fs::read_to_string(out.join("ab.json")).unwrap();
     let read = Report::from_json(&json).unwrap();
     assert_eq!(read.cells.len(), written.cells.len());
@@ -96,7 +99,7 @@ fn the_report_is_written_once_and_read_back() {
 
 #[test]
 fn the_json_has_every_field_of_the_published_form_and_null_for_what_is_unknown() {
-    let json: Value = serde_json::from_str(&run_small(None).report.json().unwrap()).unwrap();
+    let json: Value = serde_json::from_str(&SMALL.report.json().unwrap()).unwrap();
     assert_eq!(json["schema_version"], 1);
     assert!(json["provenance"]["clock"]["cost_ns"].is_number());
     let cell = json["cells"][0].as_object().unwrap();
@@ -133,7 +136,7 @@ fn steps_count_up_to_their_total() {
 
 #[test]
 fn tables_in_all_forms_name_each_accessor_and_the_noise() {
-    let report = run_small(None).report;
+    let report = &SMALL.report;
     for text in [report.table(), report.markdown(), report.csv()] {
         assert!(text.contains("sorted") && text.contains("floor") && text.contains("latest"), "{text}");
     }

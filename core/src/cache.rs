@@ -21,7 +21,7 @@ const PLACES_MAX: u64 = 1 << 20;
 #[derive(Debug)]
 pub(crate) struct PageCache {
     /// `None`: nothing is kept.
-    pages: Option<Cache<PageKey, Frame, FrameBytes, PageHash, DefaultLifecycle<PageKey, Frame>>>,
+    pages: Option<Cache<PageKey, Frame, FrameBytes, PageHash>>,
 }
 
 impl PageCache {

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use common::memory::{dir, open, open_with, settings};
-use kiban::storage::{CountingStorage, MemStorage, SimStorage, Storage};
+use kiban::storage::{CountingStorage, Effect, Fault, MemStorage, Op, SimStorage, Storage};
 use kiban::{Db, Durability, ErrorKind, Keyspace, Result, Settings};
 
 fn path(name: &str) -> PathBuf {
@@ -29,6 +29,12 @@ fn kill(disk: &MemStorage, db: Db) -> MemStorage {
 fn newest(disk: &impl Storage, kind: &str) -> PathBuf {
     let names = disk.list(dir()).unwrap().into_iter().map(|entry| entry.name);
     path(&names.filter(|name| name.contains(kind)).max().unwrap())
+}
+
+/// The name that the next log file might have had.
+fn next_log(disk: &impl Storage) -> PathBuf {
+    let no: u64 = newest(disk, ".log").file_stem().unwrap().to_str().unwrap().parse().unwrap();
+    path(&format!("{:08}.log", no + 1))
 }
 
 fn append(disk: &MemStorage, file: &Path, tail: &[u8]) {
@@ -173,8 +179,7 @@ fn h24_a_torn_log_followed_by_an_empty_one_opens() {
     let log = newest(&disk, ".log");
     let bytes = disk.bytes(&log).unwrap();
     disk.set_bytes(&log, bytes[..bytes.len() - 5].to_vec());
-    let no: u64 = log.file_stem().unwrap().to_str().unwrap().parse().unwrap();
-    disk.set_bytes(&path(&format!("{:08}.log", no + 1)), Vec::new());
+    disk.set_bytes(&next_log(&disk), Vec::new());
 
     let db = open(&disk);
     assert_eq!(numbers(&db.default_keyspace()), (1..=9).collect::<Vec<_>>());
@@ -185,6 +190,66 @@ fn h24_a_torn_log_followed_by_an_empty_one_opens() {
     put_durable(&db, [11]);
     db.close().unwrap();
     assert_eq!(numbers(&open(&disk).default_keyspace()), (1..=11).collect::<Vec<_>>());
+}
+
+/// A process dies between writing an edit of the manifest and syncing it. The next one reads the
+/// edit; before a write rests on it, it must be durable.
+#[test]
+fn what_a_dead_process_left_unsynced_in_the_manifest_is_made_durable_before_writes_rest_on_it() {
+    for seed in 0..60 {
+        let disk = SimStorage::new(seed);
+        let db = open_with(disk.clone(), settings()).unwrap();
+        put_durable(&db, [1]);
+        disk.inject(Fault::at_op(Op::Sync, 1, Effect::Crash).on("MANIFEST"));
+        assert!(db.keyspace("other").is_err());
+
+        let disk = disk.kill();
+        let db = open_with(disk.clone(), settings()).unwrap();
+        db.keyspace("other").unwrap().put_with("k", "durable", Durability::Sync).unwrap();
+        let db = open_with(disk.reboot(seed), settings()).unwrap();
+        assert_eq!(db.keyspace("other").unwrap().get("k").unwrap().unwrap(), b"durable", "seed {seed}");
+    }
+}
+
+/// A log without a header is no part of history. A recovery that flushes syncs it with the others,
+/// but must not ask for it later.
+#[test]
+fn a_log_that_a_recovery_drops_is_not_asked_for_later() {
+    let disk = MemStorage::new(1);
+    let db = open(&disk);
+    // Never flushed, so the log stays.
+    db.keyspace("quiet").unwrap().put("k", "v").unwrap();
+    put_durable(&db, 0..400);
+    let disk = kill(&disk, db);
+    disk.set_bytes(&next_log(&disk), Vec::new());
+    let small = Settings { memtable_bytes: 4 << 10, memtables_total_bytes: 16 << 10, ..settings() };
+    let db = open_with(disk.clone(), small).unwrap();
+    db.default_keyspace().flush().unwrap();
+    let disk = kill(&disk, db);
+    assert_eq!(numbers(&open(&disk).default_keyspace()), (0..400).collect::<Vec<_>>());
+}
+
+/// Three logs, of which a power cut took the middle one. What the third says of the middle one's
+/// length says nothing of the first.
+#[test]
+fn a_lost_log_does_not_cut_the_one_before_it() {
+    let mut disk = MemStorage::new(1);
+    let db = open(&disk);
+    put_durable(&db, 1..=50);
+    disk = kill(&disk, db);
+    let mut middle = None;
+    for number in 51..=52_u32 {
+        let db = open(&disk);
+        db.default_keyspace().put(number.to_be_bytes(), format!("value {number}")).unwrap();
+        disk = kill(&disk, db);
+        middle.get_or_insert(newest(&disk, ".log"));
+    }
+    disk.set_bytes(&middle.unwrap(), Vec::new());
+    for _ in 0..2 {
+        let db = open(&disk);
+        assert_eq!(numbers(&db.default_keyspace()), (1..=50).collect::<Vec<_>>());
+        disk = kill(&disk, db);
+    }
 }
 
 #[test]

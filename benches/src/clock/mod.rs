@@ -127,8 +127,12 @@ struct Grain {
 impl Grain {
     /// Measures a clock.
     fn of(clock: &impl Clock) -> Self {
-        let reads: Vec<(u64, u64)> =
-            (0..COST_READS).map(|_| (black_box(clock.start()), black_box(clock.stop()))).collect();
+        let read = |no| {
+            // Waits of many lengths, or readings in step with the clock would miss its least one.
+            (0..no % 64).for_each(|turn| _ = black_box(turn));
+            (black_box(clock.start()), black_box(clock.stop()))
+        };
+        let reads: Vec<(u64, u64)> = (0..COST_READS).map(read).collect();
         let mut costs: Vec<u64> = reads.iter().map(|(start, stop)| stop.saturating_sub(*start)).collect();
         costs.sort_unstable();
         let mut all: Vec<u64> = reads.into_iter().flat_map(|(start, stop)| [start, stop]).collect();

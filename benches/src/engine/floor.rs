@@ -3,11 +3,14 @@
 //! record costs.
 //!
 //! ```text
-//! record: crc32 of key and value u32 LE | key bytes | value bytes
+//! record: crc32 of key and value u32 LE | fingerprint u32 LE | key bytes | value bytes
 //! ```
 //!
-//! A miss reads and compares the key that the absent one looks like: that is the least look at
-//! the data that shows an absence.
+//! A miss has no record. Its floor hashes the key, reads one cache line at a known address, and
+//! finds that the fingerprint there, of the record that the key looks like, is another: less
+//! cannot show an absence.
+
+use xxhash_rust::xxh3::xxh3_64;
 
 use super::{Engine, FLOOR};
 use crate::answers::Answers;
@@ -15,6 +18,7 @@ use crate::keys::KeySet;
 use crate::plan::{Plan, Stage};
 
 const CRC_BYTES: usize = 4;
+const HEAD_BYTES: usize = 8;
 
 /// All records, in rising key order, in one buffer.
 #[derive(Debug)]
@@ -48,28 +52,36 @@ impl Floor {
             let value_len = payload.len() as u32 - key_len;
             floor.records.push(Address { start: floor.bytes.len(), key_len, value_len });
             floor.bytes.extend_from_slice(&crc32fast::hash(&payload).to_le_bytes());
+            floor.bytes.extend_from_slice(&fingerprint(&payload[..key_len as usize]).to_le_bytes());
             floor.bytes.extend_from_slice(&payload);
         }
         floor
     }
 
-    /// The key and the value at an address; the address comes from `new`.
-    #[inline]
-    fn record(&self, at: Address) -> (&[u8], &[u8], u32) {
-        let (crc, payload) = self.bytes[at.start..].split_at(CRC_BYTES);
-        let (key, rest) = payload.split_at(at.key_len as usize);
-        (key, &rest[..at.value_len as usize], u32::from_le_bytes([crc[0], crc[1], crc[2], crc[3]]))
-    }
-
+    /// The key and the value at an address, which comes from `new`.
     #[inline]
     fn checked(&self, at: Address) -> Result<(&[u8], &[u8]), String> {
-        let (key, value, crc) = self.record(at);
-        let payload = &self.bytes[at.start + CRC_BYTES..][..key.len() + value.len()];
-        if crc32fast::hash(payload) == crc {
+        let (head, payload) = self.bytes[at.start..].split_at(HEAD_BYTES);
+        let payload = &payload[..at.key_len as usize + at.value_len as usize];
+        let (key, value) = payload.split_at(at.key_len as usize);
+        if crc32fast::hash(payload).to_le_bytes() == head[..CRC_BYTES] {
             Ok((key, value))
         } else {
-            Err(format!("crc of {key:?} differs"))
+            Err(format!("the crc of {key:?} differs"))
         }
+    }
+
+    /// Whether the record at an address has the fingerprint of `key`.
+    #[inline]
+    fn may_be(&self, at: Address, key: &[u8]) -> bool {
+        fingerprint(key).to_le_bytes() == self.bytes[at.start + CRC_BYTES..][..HEAD_BYTES - CRC_BYTES]
+    }
+
+    /// The value if the record at an address has this key.
+    #[inline]
+    fn value_of(&self, at: Address, asked: &[u8]) -> Result<Option<&[u8]>, String> {
+        let (key, value) = self.checked(at)?;
+        Ok((key == asked).then_some(value))
     }
 
     #[inline]
@@ -97,14 +109,13 @@ impl Engine for Floor {
     fn call(&mut self, plan: &Plan, call: usize, answers: &mut Answers) -> Result<(), String> {
         let addresses = self.planned(call);
         match plan.stage {
-            Stage::Miss => {
-                let (key, value, _) = self.record(addresses[0]);
-                if *key == *plan.keys(call)[0] { answers.push_value(value) } else { answers.push_absent() }
-            }
-            Stage::Point | Stage::Multiget => {
+            Stage::Miss if !self.may_be(addresses[0], &plan.keys(call)[0]) => answers.push_absent(),
+            Stage::Miss | Stage::Point | Stage::Multiget => {
                 for (address, asked) in addresses.iter().zip(plan.keys(call)) {
-                    let (key, value) = self.checked(*address)?;
-                    if *key == **asked { answers.push_value(value) } else { answers.push_absent() }
+                    match self.value_of(*address, asked)? {
+                        Some(value) => answers.push_value(value),
+                        None => answers.push_absent(),
+                    }
                 }
             }
             Stage::Latest => {
@@ -116,6 +127,11 @@ impl Engine for Floor {
         }
         Ok(())
     }
+}
+
+#[inline]
+fn fingerprint(key: &[u8]) -> u32 {
+    xxh3_64(key) as u32
 }
 
 #[cfg(test)]
@@ -150,8 +166,21 @@ mod tests {
         let mut floor = Floor::new(&set);
         let plan = Plan::new(&set, Stage::Point, 1, 1);
         floor.prepare(&plan);
-        let last_of_value = floor.planned(0)[0].start + CRC_BYTES + 38 + 255;
+        let last_of_value = floor.planned(0)[0].start + HEAD_BYTES + 38 + 255;
         floor.bytes[last_of_value] ^= 1;
         assert!(answers_of(&mut floor, &plan, 0).is_err());
+    }
+
+    #[test]
+    fn equal_fingerprints_are_told_apart_by_the_key() {
+        let set = W1::new(250, 1);
+        let mut floor = Floor::new(&set);
+        let plan = Plan::new(&set, Stage::Miss, 1, 1);
+        floor.prepare(&plan);
+        let at = floor.planned(0)[0].start + CRC_BYTES;
+        floor.bytes[at..at + 4].copy_from_slice(&fingerprint(&plan.keys(0)[0]).to_le_bytes());
+        let mut absent = Answers::default();
+        absent.push_absent();
+        assert_eq!(answers_of(&mut floor, &plan, 0), Ok(absent));
     }
 }

@@ -77,3 +77,37 @@ fn quoted(text: &str) -> String {
         text.to_owned()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::report::sample;
+
+    #[test]
+    fn one_line_a_ratio_with_numbers_as_they_are() {
+        let csv = sample::report().csv();
+        let lines: Vec<&str> = csv.lines().collect();
+        assert_eq!(lines.len(), 1 + 2 * 2);
+        assert!(lines[1].starts_with(
+            "sorted,w1,1000,bulk,64,mmap,point,1,ok,3,200,400,600,250,2000000,floor,2,1.5,2.5,"
+        ));
+        assert!(
+            lines[1].ends_with(
+                ",0.015,0.02,slower,1,1.25,4096,1000.5,10,20,30,40,70,\"nothing, \"\"really\"\"\""
+            )
+        );
+    }
+
+    #[test]
+    fn unknown_is_empty_and_a_cell_without_ratios_has_a_line() {
+        let mut report = sample::report();
+        report.cells.truncate(1);
+        let cell = &mut report.cells[0];
+        (cell.cache_mib, cell.error) = (None, None);
+        cell.trials.clear();
+        cell.ratio_to.clear();
+        let csv = report.csv();
+        let (head, line) = csv.trim_end().split_once('\n').unwrap_or_default();
+        assert!(line.starts_with("sorted,w1,1000,bulk,,mmap,point,1,ok,0,,,,,,,,,,0.015,"), "{line}");
+        assert_eq!(line.split(',').count(), head.split(',').count());
+    }
+}

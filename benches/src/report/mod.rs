@@ -5,6 +5,9 @@
 
 mod csv;
 mod provenance;
+#[cfg(test)]
+mod sample;
+mod schema;
 mod text;
 mod write;
 
@@ -13,6 +16,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 pub use provenance::{ClockFacts, Provenance};
+pub use schema::SCHEMA;
 pub use write::{REPORT_FILES, check_dir, write_dir};
 
 /// Version of the JSON. Fields may be added without a new one.

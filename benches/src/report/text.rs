@@ -92,7 +92,8 @@ impl Report {
              accessor's ratio to itself is from A/A pairs. Verdicts are on p50, against the first accessor; \
              none is given inside the noise floor (+-)."
                 .to_owned(),
-            "Times of multiget are per key. floor: read, check and copy the record, its address known."
+            "Times of multiget are per key. floor: read, check and copy the record, its address known; \
+             of a miss: hash the key and compare one fingerprint."
                 .to_owned(),
             format!(
                 "Clock: {}, steps of {:.1} ns, adds {:.1} ns to each timed call (not taken off).",
@@ -146,4 +147,54 @@ pub(super) fn word(verdict: Verdict) -> &'static str {
 fn trouble(cell: &Cell) -> Option<String> {
     let error = cell.error.as_ref()?;
     Some(format!("{} {} {}: {error}", cell.shape, cell.stage, cell.accessor))
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::report::{Status, sample};
+
+    #[test]
+    fn the_table_shows_medians_ratios_noise_and_trouble() {
+        let mut report = sample::report();
+        report.cells[1].status = Status::Failed;
+        let table = report.table();
+        let rows: Vec<Vec<&str>> =
+            table.lines().skip(1).map(|line| line.split_whitespace().collect()).collect();
+        assert_eq!(rows[0][..9], ["w1", "1000", "mmap", "64", "MiB", "point", "sorted", "200", "400"]);
+        assert_eq!(
+            rows[0][9..],
+            ["600", "2.00", "2.000", "[1.500-2.500]", "2.000", "[1.500-2.500]", "slower", "(+-1.5", "%)"]
+        );
+        assert_eq!(rows[1].last(), Some(&"FAILED"));
+        for told in [
+            "adds 12.5 ns",
+            "commit abc with changes",
+            "checked in full: 140",
+            "w1 point floor: nothing",
+            "warning: w1",
+        ] {
+            assert!(table.contains(told), "{told}\n{table}");
+        }
+    }
+
+    #[test]
+    fn unknown_numbers_are_a_dash() {
+        let mut report = sample::report();
+        report.cells.truncate(1);
+        report.cells[0].trials.clear();
+        report.cells[0].ratio_to.clear();
+        let table = report.table();
+        let row: Vec<&str> = table.lines().nth(1).unwrap_or_default().split_whitespace().collect();
+        assert_eq!(row[7..13], ["-"; 6]);
+    }
+
+    #[test]
+    fn markdown_has_one_row_a_cell_with_all_columns() {
+        let report = sample::report();
+        let markdown = report.markdown();
+        let rows: Vec<&str> = markdown.lines().filter(|line| line.starts_with('|')).collect();
+        assert_eq!(rows.len(), 2 + report.cells.len());
+        let columns = rows[0].matches('|').count();
+        assert!(rows.iter().all(|row| row.matches('|').count() == columns));
+    }
 }
