@@ -53,6 +53,11 @@ impl TableWriter {
             .map_err(|error| error.at(&self.path))
     }
 
+    /// About how many bytes the file would have if it were finished now.
+    pub(crate) fn estimated_bytes(&self) -> u64 {
+        self.encoder.estimated_bytes()
+    }
+
     /// Writes what is left, makes the file durable (its name is the caller's to make durable), and
     /// says what the manifest must know of it.
     pub(crate) fn finish(mut self) -> Result<TableMeta> {
