@@ -26,6 +26,7 @@ mod error;
 mod event;
 mod files;
 mod flush;
+pub mod inspect;
 mod iter;
 mod keyspace;
 mod limits;
