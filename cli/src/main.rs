@@ -1,2 +1,7 @@
-//! The kiban program.
-fn main() {}
+//! The program `kiban`.
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    kiban_cli::main()
+}

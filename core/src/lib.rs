@@ -27,6 +27,7 @@ mod error;
 mod event;
 mod files;
 mod flush;
+pub mod inspect;
 mod iter;
 mod keyspace;
 mod levels;

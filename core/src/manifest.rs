@@ -8,7 +8,6 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use kiban_formats::crc::crc32;
 use kiban_formats::frame::{
     FILE_HEADER_BYTES, FileHeader, FileKind, FrameHeader, FrameReader, Input, Next, ReadError, frame_tail,
 };
@@ -202,14 +201,13 @@ impl ManifestStore {
 impl Writer {
     /// Appends a frame and syncs it.
     fn append(&mut self, kind: u8, payload: &[u8]) -> Result<()> {
-        let payload_len = payload.len() as u64;
         // All before it is durable: each frame is synced before the next is written.
-        let header = FrameHeader { kind, payload_len, durable: self.len, payload_crc: crc32(payload) };
+        let header = FrameHeader::new(kind, self.len, self.len, &[payload]);
+        let tail = frame_tail(header.payload_len);
         let header = header.encode(self.salt);
-        let tail = frame_tail(payload_len);
         let appended = self.file.append(&[&header, payload, tail]).and_then(|()| self.file.sync());
         appended.map_err(|source| Error::io("append to", &self.path, source))?;
-        self.len += header.len() as u64 + payload_len + tail.len() as u64;
+        self.len += (header.len() + payload.len() + tail.len()) as u64;
         Ok(())
     }
 }

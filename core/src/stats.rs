@@ -81,6 +81,8 @@ pub struct PageStats {
     pub file_reads: u64,
     /// Lookups that a filter answered.
     pub filtered: u64,
+    /// Tables that could not be mapped, and so are read by read calls.
+    pub maps_refused: u64,
 }
 
 impl Store {

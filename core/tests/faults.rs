@@ -122,7 +122,7 @@ fn workload(disk: &SimStorage, settings: &Settings, ledger: &mut Ledger) {
             let durability = *rng.pick(&[Durability::Buffered, Durability::Buffered, Durability::Sync]);
             let result = store.write(&batch, durability);
             ledger.note(batch, durability, result);
-            if let Ok(found) = read_all(&store) {
+            if let Ok(found) = store.contents() {
                 ledger.check_running(&found, "running");
             }
             let durable = match step {
@@ -180,7 +180,8 @@ fn sweep(test: &str, op: Option<Op>, settings: &Settings, fault: impl Fn(u64) ->
 
 /// Flushes only when the workload says so: the n-th operation is the same in each run.
 fn calm() -> Settings {
-    Settings { memtable_bytes: 1 << 20, memtables_total_bytes: 4 << 20, log_bytes_max: 4 << 20, ..tiny() }
+    let (memtable_bytes, memtables_total_bytes, log_bytes_max) = (1 << 20, 4 << 20, 4 << 20);
+    Settings { cache_bytes: 1 << 20, memtable_bytes, memtables_total_bytes, log_bytes_max, ..tiny() }
 }
 
 #[test]
@@ -358,7 +359,10 @@ fn a_disk_of_any_size_fills_up_without_losing_what_was_acknowledged() {
 
 #[test]
 fn a_failed_read_is_an_error_and_the_next_one_is_right() {
-    let (disk, store) = open_with_one_write();
+    let disk = SimStorage::new(1);
+    let uncached = Settings { cache_bytes: 0, ..calm() };
+    let store = Store::open(Arc::new(disk.clone()), uncached).unwrap();
+    store.spaces[0].put("first", "1").unwrap();
     store.db.flush().unwrap();
     assert!(store.spaces[0].get("first").unwrap().is_some());
     disk.inject(Fault::at_op(Op::Read, 1, Effect::Eio).on(".sst"));

@@ -28,5 +28,5 @@ pub mod varint;
 pub use entry_crc::{EntryHead, NEWEST_BIT, payload_crc};
 pub use error::{FormatError, Problem};
 pub use manifest::TableMeta;
-pub use pointer::{POINTER_BYTES, Pointer};
+pub use pointer::{POINTER_BYTES, Pointer, describe_pointer};
 pub use types::{FileNo, KeyspaceId, Kind, Level, PageNo, SeqNo, SlotNo, StoreId, TableId, UNIT_BYTES};

@@ -11,6 +11,7 @@
 //! | 60 | 4 | CRC-32 of the 60 bytes before |
 
 use crate::crc::crc32;
+use crate::describe::Dump;
 use crate::fields::Fields;
 use crate::manifest::STORE_VERSION;
 use crate::{FileNo, FormatError, Problem, StoreId};
@@ -20,7 +21,8 @@ pub const POINTER_BYTES: usize = 64;
 
 const MAGIC: [u8; 8] = *b"KIBANCUR";
 const SECTION: &str = "pointer";
-const STORE: usize = 16;
+const VERSION: usize = 8;
+const STORE: usize = VERSION + 8;
 const MANIFEST: usize = STORE + 16;
 const ZERO: usize = MANIFEST + 8;
 const CRC: usize = POINTER_BYTES - 4;
@@ -39,8 +41,8 @@ impl Pointer {
     /// The file's bytes.
     pub fn encode(&self) -> [u8; POINTER_BYTES] {
         let mut bytes = [0; POINTER_BYTES];
-        bytes[..8].copy_from_slice(&MAGIC);
-        bytes[8..10].copy_from_slice(&STORE_VERSION.to_le_bytes());
+        bytes[..VERSION].copy_from_slice(&MAGIC);
+        bytes[VERSION..VERSION + 2].copy_from_slice(&STORE_VERSION.to_le_bytes());
         bytes[STORE..MANIFEST].copy_from_slice(&self.store_id.0);
         bytes[MANIFEST..ZERO].copy_from_slice(&self.manifest.0.to_le_bytes());
         let crc = crc32(&bytes[..CRC]);
@@ -71,10 +73,31 @@ impl Pointer {
             return fail(CRC as u64, Problem::Checksum { stored, computed });
         }
         if found != STORE_VERSION {
-            return fail(8, Problem::Version { found, oldest: STORE_VERSION, newest: STORE_VERSION });
+            return fail(
+                VERSION as u64,
+                Problem::Version { found, oldest: STORE_VERSION, newest: STORE_VERSION },
+            );
         }
         Ok(Self { store_id, manifest })
     }
+}
+
+/// Writes the fields of a pointer file.
+///
+/// # Errors
+/// What does not decode.
+pub fn describe_pointer(bytes: &[u8], dump: &mut Dump) -> Result<(), FormatError> {
+    let pointer = Pointer::decode(bytes)?;
+    dump.heading("pointer");
+    let mut field = |from: usize, to: usize, what: String| dump.field(from as u64, &bytes[from..to], what);
+    field(0, VERSION, "magic of a pointer file".to_owned());
+    field(VERSION, VERSION + 2, format!("store format version {STORE_VERSION}"));
+    field(VERSION + 2, STORE, "zero".to_owned());
+    field(STORE, MANIFEST, format!("store {}", pointer.store_id));
+    field(MANIFEST, ZERO, format!("manifest {}", pointer.manifest));
+    field(ZERO, CRC, "zero".to_owned());
+    field(CRC, POINTER_BYTES, "CRC".to_owned());
+    Ok(())
 }
 
 #[cfg(test)]

@@ -55,7 +55,9 @@ pub(super) fn open(builder: DbBuilder) -> Result<Arc<Store>> {
     found.check_tables(manifest.state(), dir)?;
     let store = assemble(builder, manifest, next_file, directory_lock, &found)?;
     recover(&store, &found)?;
-    Upkeep::start(&store)?;
+    if !store.read_only {
+        Upkeep::start(&store)?;
+    }
     Ok(store)
 }
 

@@ -4,8 +4,9 @@ use std::collections::{BTreeMap, VecDeque};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use kiban_formats::crc::crc32_parts;
-use kiban_formats::frame::{FILE_HEADER_BYTES, FileHeader, FileKind, FrameHeader, frame_tail};
+use kiban_formats::frame::{
+    FILE_HEADER_BYTES, FRAME_HEADER_BYTES, FileHeader, FileKind, FrameHeader, frame_tail,
+};
 use kiban_formats::log::{BATCH, END, LogOpKind, LogOps, batch_header};
 use kiban_formats::manifest::LiveLogs;
 use kiban_formats::{FileNo, KeyspaceId, SeqNo, StoreId, varint};
@@ -207,12 +208,10 @@ impl Journal {
 
     fn append(&mut self, kind: u8, payload: &[&[u8]]) -> Result<()> {
         let Some(active) = &mut self.active else { unreachable!("a file was prepared") };
-        let payload_len = payload.iter().map(|part| part.len() as u64).sum();
-        let payload_crc = crc32_parts(payload);
-        let header = FrameHeader { kind, payload_len, durable: self.durable.0, payload_crc };
+        let header = FrameHeader::new(kind, self.durable.0, active.len, payload);
+        let tail = frame_tail(header.payload_len);
+        let frame_len = FRAME_HEADER_BYTES as u64 + header.payload_len + tail.len() as u64;
         let header = header.encode(active.salt);
-        let tail = frame_tail(payload_len);
-        let frame_len = header.len() as u64 + payload_len + tail.len() as u64;
         let appended = if frame_len <= JOINED_BYTES_MAX as u64 {
             self.scratch.clear();
             self.scratch.extend_from_slice(&header);

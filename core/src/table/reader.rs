@@ -51,8 +51,10 @@ impl Table {
         let properties = tail.properties(&footer).map_err(|error| Error::format(path, error))?;
         check_meta(&properties, meta).map_err(|what| Error::corruption(path, what))?;
         let filter = tail.filter(&footer).ok().flatten();
-        // Where it cannot be mapped it is read.
         let map = if context.maps(meta.level) { file.map(file_bytes).ok() } else { None };
+        if map.is_none() && context.maps(meta.level) {
+            context.stats.count(Counted::MapRefused);
+        }
         let open = OpenFile { path: path.to_owned(), no: meta.no, file, map };
         let pages = Pages::new(open, &footer, context.clone());
         Ok(Self { pages, footer, top, properties, filter })
@@ -174,7 +176,7 @@ fn is_visible_newest(entry: &Entry<'_>, snapshot: SeqNo) -> bool {
     entry.seq <= snapshot && entry.newer.is_none_or(|newer| newer > snapshot)
 }
 
-fn read_footer(file: &dyn ReadFile, path: &Path, file_bytes: u64) -> Result<Footer> {
+pub(super) fn read_footer(file: &dyn ReadFile, path: &Path, file_bytes: u64) -> Result<Footer> {
     let mut bytes = [0; FOOTER_BYTES];
     let footer = match file_bytes.checked_sub(FOOTER_BYTES as u64) {
         Some(at) => {

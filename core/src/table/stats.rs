@@ -22,6 +22,7 @@ struct Shard {
     index: AtomicU64,
     file: AtomicU64,
     filtered: AtomicU64,
+    maps_refused: AtomicU64,
 }
 
 /// Something to count.
@@ -35,6 +36,8 @@ pub(super) enum Counted {
     FileRead,
     /// A filter said that a key is not there.
     Filtered,
+    /// A table could not be mapped.
+    MapRefused,
 }
 
 thread_local! {
@@ -63,6 +66,7 @@ impl ReadStats {
             Counted::IndexPage => &shard.index,
             Counted::FileRead => &shard.file,
             Counted::Filtered => &shard.filtered,
+            Counted::MapRefused => &shard.maps_refused,
         };
         counter.fetch_add(1, Ordering::Relaxed);
     }
@@ -76,6 +80,7 @@ impl ReadStats {
             index_reads: sum(|shard| &shard.index),
             file_reads: sum(|shard| &shard.file),
             filtered: sum(|shard| &shard.filtered),
+            maps_refused: sum(|shard| &shard.maps_refused),
         }
     }
 }

@@ -3,13 +3,14 @@
 use std::cmp::Ordering;
 
 use kiban_formats::fence::{FenceNode, Separator};
+use kiban_formats::footer::FOOTER_BYTES;
 use kiban_formats::page::{Entry, Neighbour, is_jumbo, verify_jumbo, verify_page};
 use kiban_formats::properties::Properties;
 use kiban_formats::{FormatError, PageNo, SeqNo, UNIT_BYTES};
 use kiban_indexes::key_hash;
 
 use super::pages::offset;
-use super::reader::{Table, Tail};
+use super::reader::{Table, Tail, read_footer};
 use crate::error::Result;
 
 /// Problems after which a table is not looked at any further.
@@ -72,8 +73,13 @@ impl Verifier<'_> {
     }
 
     fn sections(&mut self) -> Result<()> {
-        let footer = &self.table.footer;
-        let tail = Tail::read(self.table.pages.file(), self.table.pages.path(), footer)?;
+        let (footer, file, path) = (&self.table.footer, self.table.pages.file(), self.table.pages.path());
+        // The table was opened earlier; the file may have changed since.
+        if read_footer(file, path, footer.file_bytes).ok().as_ref() != Some(footer) {
+            let at = footer.file_bytes - FOOTER_BYTES as u64;
+            self.report(FormatError::invalid("footer", at, "not what it was when the table was opened"));
+        }
+        let tail = Tail::read(file, path, footer)?;
         let results = [
             tail.filter(footer).map(drop),
             tail.top_tier(footer).map(drop),

@@ -2,6 +2,7 @@
 
 use super::{FILE_HEADER_BYTES, u32_at, u64_at};
 use crate::crc::crc32;
+use crate::describe::Dump;
 use crate::{FileNo, FormatError, Problem, SeqNo, StoreId};
 
 const MAGIC: usize = 0;
@@ -90,6 +91,25 @@ impl FileHeader {
         let crc = crc32(&bytes[..CRC]);
         bytes[CRC..].copy_from_slice(&crc.to_le_bytes());
         bytes
+    }
+
+    /// Writes the header's fields; `bytes` are those it was decoded from.
+    pub(super) fn describe(&self, bytes: &[u8], dump: &mut Dump) {
+        let mut field =
+            |from: usize, to: usize, what: String| dump.field(from as u64, &bytes[from..to], what);
+        let number = |from: usize| u16::from_le_bytes([bytes[from], bytes[from + 1]]);
+        field(MAGIC, MAJOR, format!("magic of a {}", self.kind.name()));
+        field(MAJOR, MINOR, format!("major version {}", number(MAJOR)));
+        field(MINOR, FLAGS, format!("minor version {}", number(MINOR)));
+        field(FLAGS, STORE, "flags".to_owned());
+        field(STORE, NO, format!("store {}", self.store_id));
+        field(NO, PREVIOUS, format!("file number {}", self.no));
+        field(PREVIOUS, PREVIOUS_LEN, format!("previous log {}", self.previous));
+        field(PREVIOUS_LEN, FIRST_SEQ, format!("of which {} bytes count", self.previous_len));
+        field(FIRST_SEQ, DURABLE_SEQ, format!("first sequence {}", self.first_seq));
+        field(DURABLE_SEQ, ZERO, format!("durable sequence {}", self.durable_seq));
+        field(ZERO, CRC, "zero".to_owned());
+        field(CRC, FILE_HEADER_BYTES, format!("CRC {:08x}, the frames' salt", u32_at(bytes, CRC)));
     }
 
     /// The salt of the file's frames.

@@ -21,7 +21,7 @@
 //! |---|---|---|
 //! | 0 | 4 | salt: a frame of another file is never taken for one of this |
 //! | 4 | 1 | kind |
-//! | 5 | 3 | zero |
+//! | 5 | 3 | how many 512-byte sectors of the file the payload fills with zeros, at most 2^24 - 1 |
 //! | 8 | 8 | payload length n |
 //! | 16 | 8 | durable mark |
 //! | 24 | 4 | CRC-32 of the payload |
@@ -38,15 +38,18 @@
 //! it may be what a power cut leaves of an append that was never synced, and then it is a *torn
 //! tail*: history ends there. The rules stand in `reader.rs`.
 
+mod describe;
 mod header;
 mod reader;
+mod sectors;
 mod window;
 
+pub(crate) use describe::describe_frames;
 pub use header::{FileHeader, FileKind};
 pub use reader::{Frame, FrameReader, Next, ReadError, Tail};
 pub use window::Input;
 
-use crate::crc::crc32;
+use crate::crc::{crc32, crc32_parts};
 
 /// Bytes of a file's header.
 pub const FILE_HEADER_BYTES: usize = 80;
@@ -57,13 +60,16 @@ pub const FRAME_ALIGN: u64 = 8;
 
 const SALT: usize = 0;
 const KIND: usize = SALT + 4;
-const ZERO: usize = KIND + 1;
-const PAYLOAD_LEN: usize = ZERO + 3;
+const ZERO_SECTORS: usize = KIND + 1;
+const PAYLOAD_LEN: usize = ZERO_SECTORS + 3;
 const DURABLE: usize = PAYLOAD_LEN + 8;
 const PAYLOAD_CRC: usize = DURABLE + 8;
 const HEADER_CRC: usize = PAYLOAD_CRC + 4;
 const _: () = assert!(HEADER_CRC + 4 == FRAME_HEADER_BYTES);
-const _: () = assert!(FILE_HEADER_BYTES as u64 % FRAME_ALIGN == 0);
+const _: () = assert!((FILE_HEADER_BYTES as u64).is_multiple_of(FRAME_ALIGN));
+
+/// The most zero sectors that a header can tell.
+const ZERO_SECTORS_MAX: u64 = (1 << 24) - 1;
 
 /// The end byte and the padding: as much of it as makes the frame a multiple of 8.
 const TAIL: [u8; 8] = [0xA5, 0, 0, 0, 0, 0, 0, 0];
@@ -79,14 +85,25 @@ pub struct FrameHeader {
     pub durable: u64,
     /// CRC-32 of the payload.
     pub payload_crc: u32,
+    /// Sectors of the file that the payload fills with zeros, at most 2^24 - 1.
+    pub zero_sectors: u32,
 }
 
 impl FrameHeader {
+    /// The header of a frame that will begin at `offset`, with a payload in parts.
+    pub fn new(kind: u8, durable: u64, offset: u64, payload: &[&[u8]]) -> Self {
+        let payload_len = payload.iter().copied().map(<[u8]>::len).sum::<usize>() as u64;
+        let zero_sectors = sectors::zero_in_payload(offset + FRAME_HEADER_BYTES as u64, payload);
+        let zero_sectors = zero_sectors.min(ZERO_SECTORS_MAX) as u32;
+        Self { kind, payload_len, durable, payload_crc: crc32_parts(payload), zero_sectors }
+    }
+
     /// The header's bytes in a file with this salt.
     pub fn encode(&self, salt: u32) -> [u8; FRAME_HEADER_BYTES] {
         let mut bytes = [0; FRAME_HEADER_BYTES];
         bytes[SALT..KIND].copy_from_slice(&salt.to_le_bytes());
         bytes[KIND] = self.kind;
+        bytes[ZERO_SECTORS..PAYLOAD_LEN].copy_from_slice(&self.zero_sectors.to_le_bytes()[..3]);
         bytes[PAYLOAD_LEN..DURABLE].copy_from_slice(&self.payload_len.to_le_bytes());
         bytes[DURABLE..PAYLOAD_CRC].copy_from_slice(&self.durable.to_le_bytes());
         bytes[PAYLOAD_CRC..HEADER_CRC].copy_from_slice(&self.payload_crc.to_le_bytes());
@@ -97,17 +114,16 @@ impl FrameHeader {
 
     /// The header, if these bytes are one of a file with this salt.
     pub fn decode(bytes: &[u8; FRAME_HEADER_BYTES], salt: u32) -> Option<Self> {
-        if u32_at(bytes, SALT) != salt
-            || u32_at(bytes, HEADER_CRC) != crc32(&bytes[..HEADER_CRC])
-            || bytes[ZERO..PAYLOAD_LEN] != [0; PAYLOAD_LEN - ZERO]
-        {
+        if u32_at(bytes, SALT) != salt || u32_at(bytes, HEADER_CRC) != crc32(&bytes[..HEADER_CRC]) {
             return None;
         }
+        let [low, middle, high] = [0, 1, 2].map(|place| bytes[ZERO_SECTORS + place]);
         Some(Self {
             kind: bytes[KIND],
             payload_len: u64_at(bytes, PAYLOAD_LEN),
             durable: u64_at(bytes, DURABLE),
             payload_crc: u32_at(bytes, PAYLOAD_CRC),
+            zero_sectors: u32::from_le_bytes([low, middle, high, 0]),
         })
     }
 

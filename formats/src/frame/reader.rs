@@ -5,28 +5,29 @@
 //! 1. Nothing: a clean end.
 //! 2. Zeros to the end of the file: space that was reserved, or an append of which nothing
 //!    reached the disk. The end.
-//! 3. A later frame of this file is whole and its durable mark covers `o`: damage.
-//! 4. The header is one changed byte away from a valid one: damage. A power cut changes no
-//!    single byte.
+//! 3. A later frame header of this file has a durable mark that covers `o`: damage. The header
+//!    has a checksum of its own, so it counts even if its frame is not whole.
+//! 4. The header has the file's salt, or would be valid with it: damage, unless its part of some
+//!    512-byte sector is all zeros, that is, was never written. A power cut changes no bytes, and
+//!    bytes that are not ours do not begin with the salt.
 //! 5. The header is valid and the frame reaches past the end of the file: a torn tail.
-//! 6. The header is valid and payload or end are wrong: a torn tail if the frame's part of some
-//!    512-byte sector is all zeros, that is, was never written; else damage.
+//! 6. The header is valid and payload or end are wrong: a torn tail if more sectors of the frame
+//!    are zeros than the header says; else damage.
 //! 7. Anything else (too few bytes for a header, or no header of ours): a torn tail.
 //!
 //! So one changed byte anywhere in a whole frame is found, bytes that somebody appended behind
 //! the last frame are ignored, and a power cut never makes a store refuse to open. What the rules
-//! cannot tell from a torn tail is larger damage to the last frames of a file of which no later
-//! mark says that they were durable; a log that was closed in order ends in such a mark.
+//! cannot tell from a torn tail is damage that looks like one in the last frames of a file of
+//! which no later mark says that they were durable: a whole header lost, a sector turned into
+//! zeros. A log that was closed in order ends in such a mark.
 
 use std::io;
 
+use super::sectors::{self, SECTOR_BYTES};
 use super::window::{Input, Window};
-use super::{FRAME_ALIGN, FRAME_HEADER_BYTES, FileHeader, FrameHeader, frame_tail};
+use super::{FRAME_ALIGN, FRAME_HEADER_BYTES, FileHeader, FrameHeader, SALT, frame_tail, u32_at};
 use crate::crc::crc32;
 use crate::{FormatError, Problem};
-
-/// What disks write as one.
-const SECTOR_BYTES: u64 = 512;
 
 /// A frame that was read and whose checksums hold.
 #[derive(Clone, Copy, Debug)]
@@ -119,22 +120,22 @@ impl<I: Input> FrameReader<I> {
         Ok(Next::Frame(Frame { offset: start, end, kind: header.kind, durable: header.durable, payload }))
     }
 
-    /// Whether some whole frame at or after this place says that `lost` was durable.
+    /// Whether some frame at or after this place says that `lost` was durable.
     ///
     /// # Errors
     /// The input's failure.
     pub fn proves(&mut self, lost: u64) -> Result<bool, ReadError> {
         let mut at = self.offset;
         while at + FRAME_HEADER_BYTES as u64 <= self.end {
-            match self.header_at(at)? {
-                Some(header) if self.end_of(at, &header).is_some() && self.is_whole(at, &header)? => {
-                    if header.durable >= lost {
-                        return Ok(true);
-                    }
-                    at = self.end_of(at, &header).unwrap_or(self.end);
-                }
-                _ => at += FRAME_ALIGN,
+            let Some(header) = self.header_at(at)? else {
+                at += FRAME_ALIGN;
+                continue;
+            };
+            if header.durable >= lost {
+                return Ok(true);
             }
+            // What looks like a frame inside a payload is none.
+            at = self.end_of(at, &header).unwrap_or(at + FRAME_ALIGN);
         }
         Ok(false)
     }
@@ -151,15 +152,17 @@ impl<I: Input> FrameReader<I> {
             return Err(self.damage("a later frame says that this one was durable"));
         }
         let Some(header) = self.header_at(start)? else {
-            return if self.is_one_byte_off(start)? {
-                Err(self.damage("a frame's header has a changed byte"))
+            return if self.is_damaged_header(start)? {
+                Err(self.damage("a frame's header was changed"))
             } else {
                 Ok(Tail::Torn)
             };
         };
         match self.end_of(start, &header) {
             None => Ok(Tail::Torn),
-            Some(end) if self.has_unwritten_sector(start, end)? => Ok(Tail::Torn),
+            Some(end) if sectors::some_were_dropped(self.zero_sectors(start, end)?, header.zero_sectors) => {
+                Ok(Tail::Torn)
+            }
             Some(_) => {
                 let payload = self.window.get(start + FRAME_HEADER_BYTES as u64, header.payload_len)?;
                 let (stored, computed) = (header.payload_crc, crc32(payload));
@@ -216,26 +219,24 @@ impl<I: Input> FrameReader<I> {
         Ok(true)
     }
 
-    fn has_unwritten_sector(&mut self, start: u64, end: u64) -> io::Result<bool> {
-        let mut from = start;
-        while from < end {
-            let to = (from / SECTOR_BYTES + 1).saturating_mul(SECTOR_BYTES).min(end);
-            if self.is_zero(from, to)? {
-                return Ok(true);
-            }
-            from = to;
+    /// In how many sectors the bytes `from..to` have only zeros.
+    fn zero_sectors(&mut self, mut from: u64, to: u64) -> io::Result<u64> {
+        let mut count = 0;
+        while from < to {
+            let end = (from / SECTOR_BYTES + 1).saturating_mul(SECTOR_BYTES).min(to);
+            count += u64::from(self.is_zero(from, end)?);
+            from = end;
         }
-        Ok(false)
+        Ok(count)
     }
 
-    fn is_one_byte_off(&mut self, at: u64) -> io::Result<bool> {
-        let Some(bytes) = self.header_bytes(at)? else { return Ok(false) };
-        Ok((0..FRAME_HEADER_BYTES).any(|place| {
-            let mut changed = bytes;
-            (0..=u8::MAX).any(|byte| {
-                changed[place] = byte;
-                FrameHeader::decode(&changed, self.salt).is_some()
-            })
-        }))
+    /// Whether what is no valid header at this place was one.
+    fn is_damaged_header(&mut self, at: u64) -> io::Result<bool> {
+        let Some(mut bytes) = self.header_bytes(at)? else { return Ok(false) };
+        let is_ours = u32_at(&bytes, SALT) == self.salt || {
+            bytes[..size_of::<u32>()].copy_from_slice(&self.salt.to_le_bytes());
+            FrameHeader::decode(&bytes, self.salt).is_some()
+        };
+        Ok(is_ours && self.zero_sectors(at, at + FRAME_HEADER_BYTES as u64)? == 0)
     }
 }

@@ -168,20 +168,25 @@ pub fn decode_changes(bytes: &[u8]) -> Result<Vec<Change>, FormatError> {
     let mut changes = Vec::new();
     let mut list = Fields::new(SECTION, bytes);
     while !list.is_at_end() {
-        let start = list.offset();
-        let tag = list.u8()?;
-        let body = list.sized()?;
-        let body_offset = list.offset() - body.len() as u64;
-        let mut fields = Fields::new(SECTION, body);
-        let change = decode_fields(tag, &mut fields).map_err(|error| error.moved_by(body_offset))?;
-        match change {
-            Some(change) if fields.is_at_end() => changes.push(change),
-            Some(_) => return Err(FormatError::invalid(SECTION, start, "bytes behind the last field")),
-            None if tag & OPTIONAL != 0 => {}
-            None => return Err(FormatError::invalid(SECTION, start, format!("unknown change {tag}"))),
-        }
+        changes.extend(decode_one(&mut list)?);
     }
     Ok(changes)
+}
+
+/// The next change of a list; `None` if it is unknown and may be skipped.
+pub(super) fn decode_one(list: &mut Fields<'_>) -> Result<Option<Change>, FormatError> {
+    let start = list.offset();
+    let tag = list.u8()?;
+    let body = list.sized()?;
+    let body_offset = list.offset() - body.len() as u64;
+    let mut fields = Fields::new(SECTION, body);
+    let change = decode_fields(tag, &mut fields).map_err(|error| error.moved_by(body_offset))?;
+    match change {
+        Some(change) if fields.is_at_end() => Ok(Some(change)),
+        Some(_) => Err(FormatError::invalid(SECTION, start, "bytes behind the last field")),
+        None if tag & OPTIONAL != 0 => Ok(None),
+        None => Err(FormatError::invalid(SECTION, start, format!("unknown change {tag}"))),
+    }
 }
 
 fn decode_fields(tag: u8, fields: &mut Fields<'_>) -> Result<Option<Change>, FormatError> {

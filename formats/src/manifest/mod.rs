@@ -27,10 +27,12 @@
 //! the state before it is refused, never guessed at.
 
 mod change;
+mod describe;
 mod state;
 mod table_meta;
 
 pub use change::{Change, LiveLogs, decode_changes, encode_changes};
+pub use describe::describe_manifest;
 pub use state::{KeyspaceState, State};
 pub use table_meta::TableMeta;
 

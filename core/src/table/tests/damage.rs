@@ -1,5 +1,6 @@
 use super::*;
 use crate::error::ErrorKind;
+use crate::storage::FsStorage;
 
 /// Everything that can be asked of a table, each answer compared with the model: right, or an
 /// error of this kind.
@@ -85,6 +86,24 @@ fn a_damaged_filter_costs_no_answer() {
     MODES.iter().for_each(|mode| ask_everything(&sample, *mode, "no filter").unwrap());
     let problems = sample.open(MODES[0]).unwrap().0.verify().unwrap();
     assert_eq!(problems[0].section, "filter");
+}
+
+#[test]
+fn verify_finds_what_changed_in_the_file_after_it_was_opened() {
+    let sample = Sample::small();
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("00000012.sst");
+    let whole = sample.file();
+    std::fs::write(&file, &whole).unwrap();
+    let context = TableContext::new(Arc::new(FsStorage::new()), &Settings::default(), STORE);
+    let table = Table::open(&context, &file, &sample.meta).unwrap();
+    assert_eq!(table.verify().unwrap(), []);
+    for at in (0..whole.len() - 1_000).step_by(1_000).chain(whole.len() - 1_000..whole.len()) {
+        let mut bytes = whole.clone();
+        bytes[at] ^= 0x10;
+        std::fs::write(&file, bytes).unwrap();
+        assert!(!table.verify().unwrap().is_empty(), "byte {at}");
+    }
 }
 
 #[test]

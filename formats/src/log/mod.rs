@@ -9,6 +9,10 @@
 //! 2 delete, 5 clear the keyspace), and for put and delete the key, for put also the value, each
 //! a varint length and the bytes as they are.
 
+mod describe;
+
+pub use describe::describe_log;
+
 use crate::fields::{Fields, put_sized};
 use crate::{FormatError, KeyspaceId, Problem, SeqNo, varint};
 

@@ -1,0 +1,13 @@
+//! The commands, a file each: arguments, and what is done with them.
+
+pub(crate) mod ab;
+pub(crate) mod contains;
+pub(crate) mod count;
+pub(crate) mod delete;
+pub(crate) mod get;
+pub(crate) mod inspect;
+mod keys;
+pub(crate) mod load;
+pub(crate) mod put;
+pub(crate) mod scan;
+pub(crate) mod stats;

@@ -1,0 +1,157 @@
+//! Inspection of a small store's files, whole, cut and with every bit changed.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use super::*;
+use crate::error::ErrorKind;
+use crate::{Db, Settings};
+
+/// A closed store with a table, a log and a jumbo record.
+fn store() -> tempfile::TempDir {
+    let dir = tempfile::tempdir().unwrap();
+    let db = Db::builder(dir.path()).settings(Settings::default()).open().unwrap();
+    let keyspace = db.default_keyspace();
+    for no in 0..60u32 {
+        keyspace.put(format!("key{no:03}"), vec![b'v'; 100]).unwrap();
+    }
+    keyspace.put("large", vec![7; 70_000]).unwrap();
+    db.flush().unwrap();
+    keyspace.put("logged", "value").unwrap();
+    db.close().unwrap();
+    drop(db);
+    dir
+}
+
+fn file_with(dir: &Path, part: &str) -> PathBuf {
+    let names = fs::read_dir(dir).unwrap().map(|entry| entry.unwrap().path());
+    let mut found: Vec<PathBuf> =
+        names.filter(|path| path.file_name().unwrap().to_str().unwrap().contains(part)).collect();
+    found.sort();
+    found.pop().unwrap()
+}
+
+fn text(path: &Path, options: Options) -> Result<String, (ErrorKind, String)> {
+    let mut out = Vec::new();
+    match inspect(path, options, &mut out) {
+        Ok(()) => Ok(String::from_utf8(out).unwrap()),
+        Err(InspectError::File(error)) => Err((error.kind(), error.to_string())),
+        Err(InspectError::Output(error)) => panic!("{error}"),
+    }
+}
+
+fn assert_has(text: &str, parts: &[&str]) {
+    for part in parts {
+        assert!(text.contains(part), "no {part:?} in\n{text}");
+    }
+}
+
+#[test]
+fn every_file_is_told_by_its_bytes_whatever_its_name() {
+    let dir = store();
+    let kinds: [(&str, &[&str]); 4] = [
+        ("CURRENT", &["pointer", "manifest"]),
+        ("MANIFEST", &["manifest", "default"]),
+        (".log", &["log", "\"logged\"", "\"value\""]),
+        (".sst", &["data pages", "fence pages", "filter", "top tier", "properties", "footer"]),
+    ];
+    for (part, expected) in kinds {
+        let file = file_with(dir.path(), part);
+        assert_has(&text(&file, Options::new()).unwrap(), expected);
+        let copy = dir.path().join("copy.bin");
+        fs::copy(&file, &copy).unwrap();
+        assert_has(&text(&copy, Options::new()).unwrap(), expected);
+    }
+}
+
+#[test]
+fn a_table_is_told_in_lines_in_full_or_by_the_page() {
+    let dir = store();
+    let file = file_with(dir.path(), ".sst");
+    let lines = text(&file, Options::new()).unwrap();
+    assert_has(&lines, &["data page 0: ", "entries, \"key000\" to \"key0", "a jumbo run of", "\"large\""]);
+    assert!(!lines.contains("slot 0"), "{lines}");
+    let full = text(&file, Options::new().entries(true)).unwrap();
+    assert_has(&full, &["slot 0: entry at", "key \"key059\"", "key \"large\""]);
+    let page = text(&file, Options::new().page(Some(0))).unwrap();
+    assert_has(&page, &["data page 0", "key \"key000\""]);
+    assert!(!page.contains("large") && !page.contains("footer"), "{page}");
+}
+
+#[test]
+fn a_page_that_is_not_there_is_an_argument_error() {
+    let dir = store();
+    let refused = |part: &str, unit| text(&file_with(dir.path(), part), Options::new().page(Some(unit)));
+    for (part, unit) in [(".sst", 100_000), (".sst", u32::MAX), (".log", 0), ("CURRENT", 0)] {
+        let (kind, message) = refused(part, unit).unwrap_err();
+        assert_eq!(kind, ErrorKind::InvalidArgument, "{message}");
+        assert!(message.starts_with("page: "), "{message}");
+    }
+}
+
+#[test]
+fn what_is_no_file_of_a_store_is_refused_by_name() {
+    let dir = tempfile::tempdir().unwrap();
+    for (name, bytes) in [("a.txt", &b"some text"[..]), ("empty", b""), ("LOCK", b"")] {
+        let file = dir.path().join(name);
+        fs::write(&file, bytes).unwrap();
+        let (kind, message) = text(&file, Options::new()).unwrap_err();
+        assert_eq!(kind, ErrorKind::Corruption);
+        assert_eq!(message, format!("{}: it is no file of a store", file.display()));
+    }
+    let (kind, _) = text(&dir.path().join("missing"), Options::new()).unwrap_err();
+    assert_eq!(kind, ErrorKind::Io);
+    let (kind, _) = text(dir.path(), Options::new()).unwrap_err();
+    assert_eq!(kind, ErrorKind::Io);
+}
+
+#[test]
+fn a_cut_file_gives_an_error_that_names_it() {
+    let dir = store();
+    for part in ["CURRENT", ".sst"] {
+        let file = file_with(dir.path(), part);
+        let whole = fs::read(&file).unwrap();
+        for cut in [0, 1, 8, 63, whole.len() / 2, whole.len().saturating_sub(4_096), whole.len() - 1] {
+            fs::write(&file, &whole[..cut.min(whole.len() - 1)]).unwrap();
+            let (kind, message) = text(&file, Options::new()).unwrap_err();
+            assert_eq!(kind, ErrorKind::Corruption, "{message}");
+            assert!(message.starts_with(&file.display().to_string()), "{message}");
+        }
+    }
+}
+
+#[test]
+fn every_changed_byte_of_a_table_is_told() {
+    let dir = store();
+    let file = file_with(dir.path(), ".sst");
+    let whole = fs::read(&file).unwrap();
+    let copy = dir.path().join("copy.sst");
+    // Steps that are no power of two meet every part of the file and of its fields.
+    for at in (0..whole.len()).step_by(97).chain(whole.len() - 300..whole.len()) {
+        let mut bytes = whole.clone();
+        bytes[at] ^= 0x10;
+        fs::write(&copy, &bytes).unwrap();
+        let (kind, message) = match text(&copy, Options::new()) {
+            Err(error) => error,
+            Ok(_) => panic!("byte {at} of {} was changed unseen", whole.len()),
+        };
+        assert!(matches!(kind, ErrorKind::Corruption | ErrorKind::Unsupported), "byte {at}: {message}");
+        let _ = text(&copy, Options::new().entries(true));
+    }
+}
+
+#[test]
+fn an_output_that_refuses_is_told_apart_from_the_file() {
+    struct Full;
+    impl Write for Full {
+        fn write(&mut self, _: &[u8]) -> io::Result<usize> {
+            Err(io::ErrorKind::StorageFull.into())
+        }
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+    let dir = store();
+    let result = inspect(&file_with(dir.path(), ".sst"), Options::new(), &mut Full);
+    assert!(matches!(result, Err(InspectError::Output(_))), "{result:?}");
+}
