@@ -119,3 +119,36 @@ fn unknown_sections_are_skipped_if_they_say_that_they_may_be() {
     let error = read(&with_unknown_section(&file, 0)).unwrap_err();
     assert!(error.to_string().contains("unknown section 200"), "{error}");
 }
+
+/// What a checksum would let through if it were made anew by somebody.
+#[test]
+fn any_section_bytes_are_read_without_a_panic() {
+    let file = small();
+    let footer = Footer::decode(&footer_of(&file), file.len() as u64).unwrap();
+    let properties = section(&file, "properties", &footer.properties).unwrap();
+    for at in 0..properties.len() {
+        for byte in [0, 1, 0x7F, 0x80, 0xFF] {
+            let mut bytes = properties.to_vec();
+            bytes[at] = byte;
+            if let Ok(decoded) = Properties::decode(&bytes) {
+                assert!(decoded.common().len() <= decoded.smallest.len());
+            }
+        }
+        assert!(Properties::decode(&properties[..at]).is_err(), "cut at {at}");
+    }
+}
+
+#[test]
+fn a_damaged_file_is_described_without_a_panic() {
+    let file = small();
+    let footer_at = file.len() - FOOTER_BYTES;
+    for at in (0..300).chain(UNIT_BYTES..UNIT_BYTES + 100).chain(2 * UNIT_BYTES..file.len()) {
+        for byte in [0, 1, 0x7F, 0xFF] {
+            let mut bytes = file.clone();
+            bytes[at] = byte;
+            let mut dump = crate::describe::Dump::new();
+            let described = describe_table(&bytes, &mut dump);
+            assert!(described.is_ok() || at >= footer_at, "only the footer is needed: byte {at}");
+        }
+    }
+}
