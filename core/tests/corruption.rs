@@ -126,12 +126,15 @@ fn check(disk: MemStorage, sample: &Sample, rules: Rules) -> Result<()> {
         true => sample.history.iter().collect(),
         false => vec![sample.now()],
     };
-    let verdicts: Vec<_> = possible.iter().map(|contents| compare(&space, contents)).collect();
-    match verdicts.iter().find(|verdict| !matches!(verdict, Verdict::Wrong(_))) {
-        Some(Verdict::Error(error)) => Err(expected(error.clone())),
-        Some(_) => Ok(()),
-        None => panic!("{:?}", verdicts.last().unwrap()),
+    let mut wrong = String::new();
+    for contents in possible {
+        match compare(&space, contents) {
+            Verdict::Right => return Ok(()),
+            Verdict::Error(error) => return Err(expected(error)),
+            Verdict::Wrong(what) => wrong = what,
+        }
     }
+    panic!("{wrong}");
 }
 
 /// Damage is called damage, or a version that this build does not know.
@@ -142,7 +145,6 @@ fn expected(error: Error) -> Error {
     error
 }
 
-#[derive(Debug)]
 enum Verdict {
     Right,
     /// No answer was wrong, but some were errors.

@@ -123,8 +123,9 @@ fn h20_cut_manifest_opens_whole_or_says_so() {
     for round in 0..6 {
         put_durable(&db, round * 40..round * 40 + 37);
         copies.push((disk.fork(), round * 40 + 37));
-        if round % 2 == 1 {
+        if round % 2 == 0 {
             db.flush().unwrap();
+            copies.push((disk.fork(), round * 40 + 37));
         }
         put_durable(&db, round * 40 + 37..round * 40 + 40);
         copies.push((disk.fork(), (round + 1) * 40));

@@ -1,6 +1,6 @@
 //! Opening: lock, pointer, manifest, log, and no table.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::io;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -19,13 +19,14 @@ use crate::files::{self, FileName};
 use crate::levels::{Levels, TableHandle};
 use crate::log::{Journal, Replay};
 use crate::manifest::ManifestStore;
+use crate::settings::RecoveryMode;
 use crate::snapshot::Snapshots;
 use crate::source::EntryRef;
 use crate::space::{DEFAULT_KEYSPACE, Space, View};
 use crate::storage::{DirEntry, Lock, LockMode, Storage, random_id};
 use crate::store::Store;
 use crate::sync::lock;
-use crate::table::TableContext;
+use crate::table::{self, TableContext};
 use crate::upkeep::Upkeep;
 
 /// Tells the stores of this process apart.
@@ -266,6 +267,9 @@ fn recover(store: &Arc<Store>, found: &Directory) -> Result<()> {
     store.visible.store(recovered.last_seq.0, Ordering::Release);
     let (operations, truncated_bytes) = (recovered.operations, recovered.truncated_bytes);
     let discarded = recovered.discarded.clone();
+    if store.settings.recovery == RecoveryMode::Strict {
+        check_orphans(store, found, recovered.last_seq)?;
+    }
     {
         let mut commit = lock(&store.commit);
         commit.next_seq = SeqNo(recovered.last_seq.0 + 1);
@@ -302,6 +306,29 @@ fn replay_one(store: &Arc<Store>, next_keyspace: u32, seq: SeqNo, op: &LogOp<'_>
     if !store.read_only && space.view().active.bytes() >= store.settings.memtable_seal_bytes() {
         space.seal();
         store.flush_oldest(&space)?;
+    }
+    Ok(())
+}
+
+/// A table that the manifest does not name is what a crash left of a flush, and the log has all
+/// that is in it. If it has not, the manifest lost an edit that was durable.
+fn check_orphans(store: &Store, found: &Directory, last_seq: SeqNo) -> Result<()> {
+    let manifest = lock(&store.manifest);
+    let named: HashSet<FileNo> =
+        manifest.state().keyspaces.values().flat_map(|space| &space.tables).map(|table| table.no).collect();
+    for (name, entry) in found.names() {
+        let FileName::Table(no) = name else { continue };
+        if named.contains(&no) {
+            continue;
+        }
+        let path = store.dir.join(&entry.name);
+        if table::greatest_seq(&store.tables, &path)?.is_some_and(|seq| seq > last_seq) {
+            let current = store.dir.join(files::manifest(manifest.current()));
+            let what = format!(
+                "it does not name table {no}, and the log lacks what is in that: records are missing"
+            );
+            return Err(Error::corruption(&current, what));
+        }
     }
     Ok(())
 }

@@ -9,6 +9,7 @@
 //! checked when an answer depends on more of it than one entry, which has its own checksum.
 
 mod context;
+mod orphan;
 mod pages;
 mod reader;
 mod source;
@@ -20,6 +21,7 @@ mod writer;
 mod tests;
 
 pub(crate) use context::TableContext;
+pub(crate) use orphan::greatest_seq;
 pub(crate) use reader::Table;
 pub(crate) use source::TableSource;
 pub(crate) use writer::{TableOptions, TableWriter};
