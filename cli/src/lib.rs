@@ -82,6 +82,11 @@ fn sentence(message: &str) -> String {
     text.strip_prefix("error: ").map(str::to_owned).unwrap_or(text)
 }
 
+/// The program in the README compiles.
+#[cfg(doctest)]
+#[doc = include_str!("../../README.md")]
+struct Readme;
+
 #[cfg(test)]
 mod tests {
     use super::*;
