@@ -42,6 +42,10 @@ crash-long seeds="1000000": (seeds-long "crash" "every_death_leaves_a_prefix_of_
 # Random operations against a model, long walks; goes on where it stopped.
 soak seeds="100000" steps="4000": (seeds-long "model" "" seeds "200" steps)
 
+# The longest value there is: 4 GiB less one byte. Needs 16 GiB of memory, 9 GiB of disk.
+big-values:
+    cargo test --release -p kiban --test big_values -- --ignored
+
 # Runs seeds 0 to `seeds` of a test in steps of `chunk`, and keeps the next one in the target folder.
 [private]
 seeds-long test name seeds chunk steps="400":

@@ -24,7 +24,7 @@ use common::rng::Rng;
 use common::seeds::for_each_seed;
 use common::store::{Store, tiny};
 use kiban::storage::SimStorage;
-use kiban::{Cursor, Durability, Iter, Settings, Snapshot};
+use kiban::{Cursor, Durability, ErrorKind, Iter, Settings, Snapshot, WriteBatch};
 
 type Pair = (Vec<u8>, Vec<u8>);
 type Range = (Bound<Vec<u8>>, Bound<Vec<u8>>);
@@ -65,7 +65,8 @@ impl Run {
 
     fn step(&mut self) {
         match self.rng.below(1000) {
-            0..450 => self.write(),
+            0..420 => self.write(),
+            420..450 => self.compare_and_swap(),
             450..550 => self.read_keys(),
             550..600 => self.read_range(),
             600..640 => self.open_iter(),
@@ -88,6 +89,37 @@ impl Run {
         let durability = if self.rng.percent(20) { Durability::Sync } else { Durability::Buffered };
         self.store.write(&batch, durability).unwrap();
         apply(&mut self.now, &batch);
+    }
+
+    /// A batch that expects two values: applied whole if both are right, else not at all.
+    fn compare_and_swap(&mut self) {
+        let changes = self.writer.batch(&mut self.rng);
+        let mut batch = WriteBatch::new();
+        let mut holds = true;
+        for change in changes.iter().take(2) {
+            let current = self.now[change.space].get(&change.key);
+            let wrong = Some(&b"never a value"[..]);
+            let expected = if self.rng.percent(80) { current.map(Vec::as_slice) } else { wrong };
+            holds &= expected == current.map(Vec::as_slice);
+            batch.expect(&self.store.spaces[change.space], &change.key, expected);
+        }
+        for change in &changes {
+            let space = &self.store.spaces[change.space];
+            match &change.value {
+                Some(value) => batch.put(space, &change.key, value),
+                None => batch.delete(space, &change.key),
+            }
+        }
+        match self.store.db.write(batch) {
+            Ok(()) => {
+                assert!(holds, "an expectation that does not hold was passed over");
+                apply(&mut self.now, &changes);
+            }
+            Err(error) => {
+                assert_eq!(error.kind(), ErrorKind::Conflict, "{error}");
+                assert!(!holds, "{error}");
+            }
+        }
     }
 
     fn read_keys(&mut self) {
