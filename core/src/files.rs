@@ -84,7 +84,8 @@ fn number(digits: &str) -> Option<FileNo> {
     if !digits.bytes().all(|byte| byte.is_ascii_digit()) {
         return None;
     }
-    digits.parse().ok().filter(|no| format!("{no:08}") == digits).map(FileNo)
+    let no = digits.parse().ok().map(FileNo).filter(|no| *no <= FileNo::MAX);
+    no.filter(|no| format!("{:08}", no.0) == digits)
 }
 
 /// `[a-z][a-z0-9_]{1,15}`.
@@ -124,6 +125,7 @@ mod tests {
             "00000012.SST",
             "00000012.",
             "a.tmp",
+            "18446744073709551615.log",
             ".tmp",
             "x.tmp.tmp",
         ] {

@@ -141,14 +141,19 @@ impl ManifestStore {
         self.writer = None;
         state.next_file = state.next_file.max(FileNo(no.0 + 1));
         let path = self.dir.join(files::manifest(no));
-        let written = self.write_new(&path, no, state);
-        let old = self.current;
-        match written {
-            Ok(writer) => self.writer = Some(writer),
-            Err(error) => return Err(error),
+        let written = self.write_new(&path, no, state).and_then(|writer| {
+            self.write_pointer(no)?;
+            Ok(writer)
+        });
+        if written.is_err() {
+            // Nothing names it yet, and on a full disk it must go now.
+            let _ = self.storage.remove(&path);
         }
-        self.current = no;
+        let writer = written?;
+        self.publish_pointer()?;
+        self.writer = Some(writer);
         self.footing = Footing::Durable;
+        let old = std::mem::replace(&mut self.current, no);
         if old.0 != 0 {
             // Garbage from now on; what stays is removed by the next open.
             let _ = self.storage.remove(&self.dir.join(files::manifest(old)));
@@ -174,13 +179,12 @@ impl ManifestStore {
         writer.append(SNAPSHOT, &encode_changes(&state.snapshot()))?;
         writer.snapshot_len = writer.len;
         self.sync_dir()?;
-        self.write_pointer(no)?;
         Ok(writer)
     }
 
+    /// Writes the new pointer beside the one that holds.
     fn write_pointer(&self, manifest: FileNo) -> Result<()> {
-        let path = self.dir.join(files::CURRENT);
-        let temporary = files::temporary(&path);
+        let temporary = files::temporary(&self.dir.join(files::CURRENT));
         let pointer = Pointer { store_id: self.store_id, manifest };
         let failed = |source| Error::io("write", &temporary, source);
         match self.storage.remove(&temporary) {
@@ -188,7 +192,13 @@ impl ManifestStore {
             _ => {}
         }
         let mut file = self.storage.create(&temporary).map_err(failed)?;
-        file.append(&[&pointer.encode()]).and_then(|()| file.sync()).map_err(failed)?;
+        file.append(&[&pointer.encode()]).and_then(|()| file.sync()).map_err(failed)
+    }
+
+    /// Puts the new pointer in the place of the old one. After an error either may hold.
+    fn publish_pointer(&self) -> Result<()> {
+        let path = self.dir.join(files::CURRENT);
+        let temporary = files::temporary(&path);
         self.storage.rename(&temporary, &path).map_err(|source| Error::io("rename", &temporary, source))?;
         self.sync_dir()
     }
@@ -258,7 +268,12 @@ fn read_state(storage: &dyn Storage, path: &Path, pointer: &Pointer) -> Result<S
                     )));
                 }
                 let moved = |error: FormatError| bad(error.moved_by(frame.offset));
-                state.apply(&decode_changes(frame.payload).map_err(moved)?).map_err(moved)?;
+                let changes = decode_changes(frame.payload).map_err(moved)?;
+                if is_first {
+                    state = State::from_snapshot(&changes).map_err(moved)?;
+                } else {
+                    state.apply(&changes).map_err(moved)?;
+                }
                 is_first = false;
             }
             // The first record was synced before the pointer named the file.
@@ -271,3 +286,6 @@ fn read_state(storage: &dyn Storage, path: &Path, pointer: &Pointer) -> Result<S
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -44,6 +44,11 @@ number!(
     Level(u8)
 );
 
+impl FileNo {
+    /// The greatest number of a file, far above what a store can use up.
+    pub const MAX: Self = Self((1 << 56) - 1);
+}
+
 impl SeqNo {
     /// The greatest sequence number there can be. Seeking `(key, MAX)` finds the newest version.
     pub const MAX: Self = Self((1 << 56) - 1);

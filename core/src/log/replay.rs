@@ -83,11 +83,16 @@ impl Replay<'_> {
             previous_len: 0,
             discarded: Vec::new(),
         };
-        let mut next_seq = chain.first().map_or(SeqNo(self.last_seq.0 + 1), |log| log.header.first_seq);
+        let begin = chain.first().filter(|log| self.begins(&log.header)).map(|log| log.header.first_seq);
+        let mut next_seq = begin.unwrap_or(SeqNo(self.last_seq.0 + 1));
         let mut read = 0;
         while read < chain.len() {
             let log = &chain[read];
-            if !self.follows(log, read.checked_sub(1).map(|before| &chain[before]), next_seq, &recovered) {
+            let goes_on = match read.checked_sub(1) {
+                None => begin.is_some(),
+                Some(before) => follows(&log.header, &chain[before].header, next_seq, &recovered),
+            };
+            if !goes_on {
                 break;
             }
             // Only the file that follows this one says where its frames end.
@@ -128,12 +133,10 @@ impl Replay<'_> {
                 }
             }
         }
-        // Of two files that follow the same one, the earlier was dropped by a recovery.
+        // Of two files that follow the same one, or none, the earlier was dropped by a recovery.
         let mut chain: Vec<LogFile> = Vec::new();
         for log in logs {
-            while chain.last().is_some_and(|last| last.header.no > log.header.previous)
-                && log.header.previous.0 != 0
-            {
+            while chain.last().is_some_and(|last| last.header.no > log.header.previous) {
                 chain.pop();
             }
             chain.push(log);
@@ -174,27 +177,10 @@ impl Replay<'_> {
         Ok(header)
     }
 
-    /// Whether history goes on in this file: it says it follows the file read before, and
-    /// begins with the next sequence.
-    fn follows(
-        &self,
-        log: &LogFile,
-        before: Option<&LogFile>,
-        next_seq: SeqNo,
-        recovered: &Recovered,
-    ) -> bool {
-        let header = &log.header;
-        match before {
-            None => {
-                let begins = header.previous.0 == 0 || header.previous < self.live.oldest;
-                begins && header.first_seq.0 <= self.last_seq.0 + 1
-            }
-            Some(before) => {
-                header.previous == before.header.no
-                    && header.previous_len == recovered.previous_len
-                    && header.first_seq == next_seq
-            }
-        }
+    /// Whether all history before this file is in tables.
+    fn begins(&self, header: &FileHeader) -> bool {
+        let nothing_before = header.previous.0 == 0 || header.previous < self.live.oldest;
+        nothing_before && header.first_seq.0 <= self.last_seq.0 + 1
     }
 
     /// Reads one file. Where its frames end, and whether that is its whole.
@@ -297,6 +283,14 @@ impl Replay<'_> {
         }
         Ok(())
     }
+}
+
+/// Whether history goes on in this file: it says that it follows the file read before, up to
+/// where that one was read, and begins with the next sequence.
+fn follows(header: &FileHeader, before: &FileHeader, next_seq: SeqNo, recovered: &Recovered) -> bool {
+    header.previous == before.no
+        && header.previous_len == recovered.previous_len
+        && header.first_seq == next_seq
 }
 
 /// A file as the frame reader takes it.

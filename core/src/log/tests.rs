@@ -188,6 +188,60 @@ fn a_missing_file_in_the_middle_is_refused_if_it_was_durable_and_else_ends_histo
     }
 }
 
+/// The first file is lost, and so is all that was to follow it. Durable operations are refused to
+/// be lost even if the manifest says nothing.
+#[test]
+fn history_never_begins_behind_a_file_that_is_lost() {
+    for sync in [false, true] {
+        let mut log = Fixture::new();
+        log.session(9, 3, sync);
+        log.storage.remove(&path(1)).unwrap();
+        let read = log.read();
+        if sync {
+            let error = read.unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::Corruption);
+            assert!(error.to_string().contains("operation 1,"), "{error}");
+            continue;
+        }
+        let (seqs, recovered) = read.unwrap();
+        assert_eq!(seqs, upto(0));
+        assert_eq!(recovered.last_seq, SeqNo(0));
+        assert_eq!(recovered.discarded, [FileNo(2), FileNo(3)]);
+        // The dropped files are still there when new history is written, as after a power cut.
+        log.session(2, 3, true);
+        assert_eq!(log.read().unwrap().0, upto(2));
+    }
+}
+
+/// Operations in tables and then a lost log: the one after it does not follow the tables.
+#[test]
+fn a_log_after_a_hole_behind_the_tables_is_refused() {
+    let mut log = Fixture::new();
+    log.session(9, 3, true);
+    log.storage.remove(&path(1)).unwrap();
+    log.storage.remove(&path(2)).unwrap();
+    let files = log.log_files();
+    let read = |last_seq: u64, oldest: u64| {
+        let live = LiveLogs { oldest: FileNo(oldest), newest: FileNo(0) };
+        let (storage, last_seq) = (&log.storage, SeqNo(last_seq));
+        let mode = RecoveryMode::Strict;
+        let replay = Replay { storage, dir: dir(), store_id: STORE, files: &files, live, last_seq, mode };
+        let mut seqs = Vec::new();
+        replay
+            .run(|seq, _| {
+                seqs.push(seq.0);
+                Ok(())
+            })
+            .map(|_| seqs)
+    };
+    assert_eq!(read(6, 3).unwrap(), [7, 8, 9]);
+    assert_eq!(read(8, 3).unwrap(), [7, 8, 9]);
+    // An older manifest, of which the edit that allowed to remove the logs was lost.
+    for (last_seq, oldest) in [(5, 3), (3, 2), (0, 0)] {
+        assert_eq!(read(last_seq, oldest).unwrap_err().kind(), ErrorKind::Corruption, "{last_seq}, {oldest}");
+    }
+}
+
 #[test]
 fn a_file_that_the_manifest_needs_must_be_there() {
     let mut log = Fixture::new();

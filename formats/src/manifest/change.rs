@@ -192,7 +192,7 @@ pub(super) fn decode_one(list: &mut Fields<'_>) -> Result<Option<Change>, Format
 fn decode_fields(tag: u8, fields: &mut Fields<'_>) -> Result<Option<Change>, FormatError> {
     Ok(Some(match tag {
         1 => Change::Facts { version: fields.u16()?, hash_seed: fields.u64()? },
-        2 => Change::NextFile(FileNo(fields.varint()?)),
+        2 => Change::NextFile(file(fields)?),
         3 => Change::LastSeq(seq(fields)?),
         4 => Change::AddKeyspace {
             id: keyspace(fields)?,
@@ -202,14 +202,10 @@ fn decode_fields(tag: u8, fields: &mut Fields<'_>) -> Result<Option<Change>, For
         5 => Change::DropKeyspace(keyspace(fields)?),
         6 => Change::SetOptions { id: keyspace(fields)?, options: fields.text()?.to_owned() },
         7 => Change::AddTable { keyspace: keyspace(fields)?, table: TableMeta::decode(fields)? },
-        8 => Change::RemoveTable { keyspace: keyspace(fields)?, no: FileNo(fields.varint()?) },
-        9 => Change::MoveTable {
-            keyspace: keyspace(fields)?,
-            no: FileNo(fields.varint()?),
-            level: Level(fields.u8()?),
-        },
+        8 => Change::RemoveTable { keyspace: keyspace(fields)?, no: file(fields)? },
+        9 => Change::MoveTable { keyspace: keyspace(fields)?, no: file(fields)?, level: Level(fields.u8()?) },
         10 => Change::Flushed { keyspace: keyspace(fields)?, seq: seq(fields)? },
-        11 => Change::Logs(LiveLogs { oldest: FileNo(fields.varint()?), newest: FileNo(fields.varint()?) }),
+        11 => Change::Logs(LiveLogs { oldest: file(fields)?, newest: file(fields)? }),
         12 => Change::NextKeyspace(fields.varint_u32()?),
         _ => return Ok(None),
     }))
@@ -226,4 +222,13 @@ fn seq(fields: &mut Fields<'_>) -> Result<SeqNo, FormatError> {
         return Err(FormatError::invalid(SECTION, offset, "a sequence above 2^56 - 1"));
     }
     Ok(seq)
+}
+
+pub(super) fn file(fields: &mut Fields<'_>) -> Result<FileNo, FormatError> {
+    let offset = fields.offset();
+    let no = FileNo(fields.varint()?);
+    if no > FileNo::MAX {
+        return Err(FormatError::invalid(SECTION, offset, "a file number above 2^56 - 1"));
+    }
+    Ok(no)
 }

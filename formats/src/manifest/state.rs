@@ -1,6 +1,6 @@
 //! The state that a manifest's changes add up to.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::{Change, LiveLogs, SECTION, STORE_VERSION, TableMeta};
 use crate::{FileNo, FormatError, KeyspaceId, Level, Problem, SeqNo};
@@ -35,9 +35,24 @@ pub struct State {
     pub logs: LiveLogs,
     /// The keyspaces.
     pub keyspaces: BTreeMap<KeyspaceId, KeyspaceState>,
+    /// The numbers of all tables.
+    table_nos: BTreeSet<FileNo>,
 }
 
 impl State {
+    /// The state that a snapshot says.
+    ///
+    /// # Errors
+    /// Changes that contradict each other, or no facts of the store among them.
+    pub fn from_snapshot(changes: &[Change]) -> Result<Self, FormatError> {
+        let mut state = Self::default();
+        state.apply(changes)?;
+        if state.version == 0 {
+            return refuse("a snapshot without the facts of the store".to_owned());
+        }
+        Ok(state)
+    }
+
     /// Applies changes in order.
     ///
     /// # Errors
@@ -52,6 +67,9 @@ impl State {
                 if *version != STORE_VERSION {
                     let (found, oldest, newest) = (*version, STORE_VERSION, STORE_VERSION);
                     return Err(FormatError::new(SECTION, 0, Problem::Version { found, oldest, newest }));
+                }
+                if self.version != 0 {
+                    return refuse("what never changes is said twice".to_owned());
                 }
                 (self.version, self.hash_seed) = (*version, *hash_seed);
             }
@@ -71,8 +89,11 @@ impl State {
                 self.next_keyspace = self.next_keyspace.max(id.0.saturating_add(1));
             }
             Change::DropKeyspace(id) => {
-                self.keyspace(*id)?;
+                let tables = std::mem::take(&mut self.keyspace(*id)?.tables);
                 self.keyspaces.remove(id);
+                for table in tables {
+                    self.table_nos.remove(&table.no);
+                }
             }
             Change::SetOptions { id, options } => self.keyspace(*id)?.options.clone_from(options),
             Change::AddTable { keyspace, table } => self.add_table(*keyspace, table)?,
@@ -80,6 +101,7 @@ impl State {
                 let tables = &mut self.keyspace(*keyspace)?.tables;
                 let place = place_of(tables, *no)?;
                 tables.remove(place);
+                self.table_nos.remove(no);
             }
             Change::MoveTable { keyspace, no, level } => {
                 let tables = &mut self.keyspace(*keyspace)?.tables;
@@ -102,10 +124,11 @@ impl State {
     }
 
     fn add_table(&mut self, keyspace: KeyspaceId, table: &TableMeta) -> Result<(), FormatError> {
-        if self.keyspaces.values().flat_map(|space| &space.tables).any(|other| other.no == table.no) {
+        if self.table_nos.contains(&table.no) {
             return refuse(format!("table {} is there already", table.no));
         }
         self.keyspace(keyspace)?.tables.push(table.clone());
+        self.table_nos.insert(table.no);
         Ok(())
     }
 

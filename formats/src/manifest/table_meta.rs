@@ -1,6 +1,6 @@
 //! What the manifest knows of a table, so that opening a store opens no table.
 
-use super::SECTION;
+use super::{SECTION, change};
 use crate::fields::{Fields, put_sized};
 use crate::{FileNo, FormatError, Level, SeqNo, TableId, varint};
 
@@ -46,7 +46,7 @@ impl TableMeta {
     pub(super) fn decode(fields: &mut Fields<'_>) -> Result<Self, FormatError> {
         let start = fields.offset();
         let meta = Self {
-            no: FileNo(fields.varint()?),
+            no: change::file(fields)?,
             level: Level(fields.u8()?),
             id: TableId(fields.array()?),
             bytes: fields.varint()?,

@@ -1,3 +1,5 @@
+use proptest::prelude::*;
+
 use super::*;
 use crate::{FileNo, KeyspaceId, Level, SeqNo, TableId};
 
@@ -69,9 +71,8 @@ fn the_state_is_what_the_changes_say_and_its_snapshot_says_the_same() {
     assert_eq!((space.options.as_str(), space.flushed), ("y = 2", SeqNo(12)));
     assert_eq!(space.tables, [table(5, 1)]);
     assert_eq!((state.next_keyspace, state.keyspaces.len()), (5, 1));
-    let mut again = State::default();
-    again.apply(&decode_changes(&encode_changes(&state.snapshot())).unwrap()).unwrap();
-    assert_eq!(again, state);
+    let again = State::from_snapshot(&decode_changes(&encode_changes(&state.snapshot())).unwrap());
+    assert_eq!(again.unwrap(), state);
 }
 
 #[test]
@@ -80,6 +81,7 @@ fn contradictions_are_refused() {
     let missing = KeyspaceId(99);
     let bad = [
         Change::Facts { version: 99, hash_seed: 0 },
+        Change::Facts { version: STORE_VERSION, hash_seed: 0x1234 },
         Change::AddKeyspace { id: keyspace, name: "new".into(), options: String::new() },
         Change::AddKeyspace { id: KeyspaceId(7), name: "default".into(), options: String::new() },
         Change::DropKeyspace(missing),
@@ -95,6 +97,52 @@ fn contradictions_are_refused() {
     state.apply(&changes()).unwrap();
     for change in bad {
         assert!(state.clone().apply(std::slice::from_ref(&change)).is_err(), "{change:?}");
+    }
+}
+
+#[test]
+fn the_number_of_a_table_that_is_gone_is_free() {
+    let mut state = State::default();
+    state.apply(&changes()).unwrap();
+    let keyspace = KeyspaceId(9);
+    let gone = [
+        Change::AddKeyspace { id: keyspace, name: "short-lived".into(), options: String::new() },
+        Change::AddTable { keyspace, table: table(20, 0) },
+        Change::DropKeyspace(keyspace),
+        Change::AddTable { keyspace: KeyspaceId(0), table: table(20, 0) },
+        Change::AddTable { keyspace: KeyspaceId(0), table: table(6, 0) },
+    ];
+    state.apply(&gone).unwrap();
+    assert_eq!(state.keyspaces[&KeyspaceId(0)].tables, [table(5, 1), table(20, 0), table(6, 0)]);
+}
+
+#[test]
+fn a_snapshot_without_facts_is_refused() {
+    assert!(State::from_snapshot(&changes()).is_ok());
+    assert!(State::from_snapshot(&changes()[1..]).is_err());
+    assert!(State::from_snapshot(&[]).is_err());
+}
+
+#[test]
+fn a_number_beyond_all_files_is_refused() {
+    for change in [
+        Change::NextFile(FileNo(u64::MAX)),
+        Change::Logs(LiveLogs { oldest: FileNo(u64::MAX), newest: FileNo(0) }),
+        Change::AddTable { keyspace: KeyspaceId(0), table: table(FileNo::MAX.0 + 1, 0) },
+        Change::LastSeq(SeqNo(SeqNo::MAX.0 + 1)),
+    ] {
+        assert!(decode_changes(&encode_changes(std::slice::from_ref(&change))).is_err(), "{change:?}");
+    }
+    let last = [Change::NextFile(FileNo::MAX)];
+    assert_eq!(decode_changes(&encode_changes(&last)).unwrap(), last);
+}
+
+proptest! {
+    #[test]
+    fn any_bytes_are_read_and_applied_without_a_panic(payload: Vec<u8>) {
+        if let Ok(changes) = decode_changes(&payload) {
+            let _ = State::default().apply(&changes);
+        }
     }
 }
 
