@@ -113,6 +113,7 @@ impl Journal {
     /// Goes on where the recovered log ends.
     pub(crate) fn recovered(&mut self, recovered: Recovered) {
         self.recovering = None;
+        self.durable = self.durable.max(recovered.durable);
         self.previous = recovered.previous;
         self.previous_len = recovered.previous_len;
         // A file that is not part of history may have been synced with the others, but is to go.

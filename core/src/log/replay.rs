@@ -37,6 +37,9 @@ pub(crate) struct Recovered {
     pub(crate) operations: u64,
     /// The sequence of the last one, or of the last one in tables.
     pub(crate) last_seq: SeqNo,
+    /// All operations up to this sequence are durable: those in tables, and those of the log that
+    /// had to be durable before a table was.
+    pub(crate) durable: SeqNo,
     /// Bytes behind the last whole frame that are no zeros.
     pub(crate) truncated_bytes: u64,
     /// The files that hold it, oldest first.
@@ -77,6 +80,7 @@ impl Replay<'_> {
         let mut recovered = Recovered {
             operations: 0,
             last_seq: self.last_seq,
+            durable: self.last_seq,
             truncated_bytes: 0,
             logs: Vec::new(),
             previous: FileNo(0),

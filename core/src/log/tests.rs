@@ -22,13 +22,15 @@ struct Fixture {
     storage: MemStorage,
     next_no: u64,
     next_seq: u64,
+    /// What the manifest says is durable.
+    last_seq: SeqNo,
 }
 
 impl Fixture {
     fn new() -> Self {
         let storage = MemStorage::new(1);
         storage.create_dir_all(dir()).unwrap();
-        Self { storage, next_no: 1, next_seq: 1 }
+        Self { storage, next_no: 1, next_seq: 1, last_seq: SeqNo(0) }
     }
 
     fn log_files(&self) -> Vec<FileNo> {
@@ -46,7 +48,7 @@ impl Fixture {
             store_id: STORE,
             files: &files,
             live,
-            last_seq: SeqNo(0),
+            last_seq: self.last_seq,
             mode,
         };
         let mut seqs = Vec::new();
@@ -220,19 +222,10 @@ fn a_log_after_a_hole_behind_the_tables_is_refused() {
     log.session(9, 3, true);
     log.storage.remove(&path(1)).unwrap();
     log.storage.remove(&path(2)).unwrap();
-    let files = log.log_files();
-    let read = |last_seq: u64, oldest: u64| {
+    let mut read = |last_seq: u64, oldest: u64| {
+        log.last_seq = SeqNo(last_seq);
         let live = LiveLogs { oldest: FileNo(oldest), newest: FileNo(0) };
-        let (storage, last_seq) = (&log.storage, SeqNo(last_seq));
-        let mode = RecoveryMode::Strict;
-        let replay = Replay { storage, dir: dir(), store_id: STORE, files: &files, live, last_seq, mode };
-        let mut seqs = Vec::new();
-        replay
-            .run(|seq, _| {
-                seqs.push(seq.0);
-                Ok(())
-            })
-            .map(|_| seqs)
+        log.replay(live, RecoveryMode::Strict).map(|(seqs, _)| seqs)
     };
     assert_eq!(read(6, 3).unwrap(), [7, 8, 9]);
     assert_eq!(read(8, 3).unwrap(), [7, 8, 9]);
@@ -240,6 +233,19 @@ fn a_log_after_a_hole_behind_the_tables_is_refused() {
     for (last_seq, oldest) in [(5, 3), (3, 2), (0, 0)] {
         assert_eq!(read(last_seq, oldest).unwrap_err().kind(), ErrorKind::Corruption, "{last_seq}, {oldest}");
     }
+}
+
+/// All is flushed, the logs are gone, and a new process writes without a sync. Its log says that
+/// what is in tables was durable, so a manifest that lost the tables is found out.
+#[test]
+fn the_first_log_after_an_open_vouches_for_what_is_in_tables() {
+    let mut log = Fixture::new();
+    log.next_seq = 7;
+    log.last_seq = SeqNo(6);
+    log.session(2, 100, false);
+    assert_eq!(log.read().unwrap().0, [7, 8]);
+    log.last_seq = SeqNo(5);
+    assert_eq!(log.read().unwrap_err().kind(), ErrorKind::Corruption);
 }
 
 #[test]
