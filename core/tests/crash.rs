@@ -21,12 +21,12 @@ mod common {
 use std::sync::Arc;
 
 use common::env::env_u64;
-use common::history::{Batch, Contents, Writer, apply};
+use common::history::{Batch, Contents, SPACES, Writer, apply};
 use common::rng::Rng;
 use common::seeds::for_each_seed;
-use common::store::{Store, tiny};
+use common::store::{Store, dir, tiny};
 use kiban::storage::{Effect, Fault, Op, SimStorage};
-use kiban::{Durability, Settings};
+use kiban::{Db, Durability, ErrorKind, RecoveryMode, Settings};
 
 /// Batches in the order they were handed in.
 #[derive(Clone, Debug, Default)]
@@ -96,9 +96,26 @@ impl Machine {
         }
     }
 
+    /// What an open that only reads finds: nothing if there is no store, or no second keyspace,
+    /// yet.
+    fn peek(&self) -> Option<Contents> {
+        let read = || {
+            let db = Db::builder(dir()).storage(Arc::new(self.disk.clone())).read_only(true).open()?;
+            let spaces = [db.keyspace(SPACES[0])?, db.keyspace(SPACES[1])?];
+            Store { db, spaces }.contents()
+        };
+        match read() {
+            Ok(contents) => Some(contents),
+            Err(error) if error.kind() == ErrorKind::NotFound && self.least == 0 => None,
+            Err(_) if self.disk.is_off() => None,
+            Err(error) => panic!("a store that a crash left must open for reading: {error:?}"),
+        }
+    }
+
     /// Opens, checks, and goes on from what was found. `None` if the machine stopped meanwhile;
     /// any other failure is one of the engine.
     fn open(&mut self, settings: Settings) -> Option<Store> {
+        let peeked = if self.rng.percent(25) { self.peek() } else { None };
         let opened = Store::open(Arc::new(self.disk.clone()), settings).and_then(|store| {
             let contents = store.contents()?;
             store.check_reads(&contents)?;
@@ -109,6 +126,7 @@ impl Machine {
             Err(_) if self.disk.is_off() => return None,
             Err(error) => panic!("a store that a crash left must open: {error:?}"),
         };
+        assert!(peeked.is_none_or(|peeked| peeked == contents), "reading and writing opens disagree");
         let Some(count) = self.history.find(&contents, self.least) else {
             let anywhere = self.history.find(&contents, 0);
             panic!(
@@ -208,6 +226,8 @@ fn settings(rng: &mut Rng) -> Settings {
         log_bytes_max: *rng.pick(&[16 << 10, 1 << 20]),
         cache_bytes: *rng.pick(&[0, 1 << 20]),
         mmap_max_level: *rng.pick(&[None, Some(u32::MAX)]),
+        // A crash is no damage, so this makes no difference.
+        recovery: *rng.pick(&[RecoveryMode::Strict, RecoveryMode::PointInTime]),
         ..tiny()
     }
 }
