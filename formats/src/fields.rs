@@ -11,20 +11,24 @@ pub(crate) struct Fields<'a> {
 }
 
 impl<'a> Fields<'a> {
+    #[inline]
     pub(crate) fn new(section: &'static str, bytes: &'a [u8]) -> Self {
         Self { bytes, at: 0, section }
     }
 
     /// Bytes read so far.
+    #[inline]
     pub(crate) fn offset(&self) -> u64 {
         self.at as u64
     }
 
+    #[inline]
     pub(crate) fn is_at_end(&self) -> bool {
         self.at == self.bytes.len()
     }
 
     /// The next `len` bytes.
+    #[inline]
     pub(crate) fn bytes(&mut self, len: u64) -> Result<&'a [u8], FormatError> {
         let rest = &self.bytes[self.at..];
         match usize::try_from(len).ok().and_then(|len| rest.get(..len)) {
@@ -39,28 +43,34 @@ impl<'a> Fields<'a> {
         }
     }
 
+    #[inline]
     pub(crate) fn array<const N: usize>(&mut self) -> Result<[u8; N], FormatError> {
         let mut array = [0; N];
         array.copy_from_slice(self.bytes(N as u64)?);
         Ok(array)
     }
 
+    #[inline]
     pub(crate) fn u8(&mut self) -> Result<u8, FormatError> {
         Ok(u8::from_le_bytes(self.array()?))
     }
 
+    #[inline]
     pub(crate) fn u16(&mut self) -> Result<u16, FormatError> {
         Ok(u16::from_le_bytes(self.array()?))
     }
 
+    #[inline]
     pub(crate) fn u32(&mut self) -> Result<u32, FormatError> {
         Ok(u32::from_le_bytes(self.array()?))
     }
 
+    #[inline]
     pub(crate) fn u64(&mut self) -> Result<u64, FormatError> {
         Ok(u64::from_le_bytes(self.array()?))
     }
 
+    #[inline]
     pub(crate) fn varint(&mut self) -> Result<u64, FormatError> {
         let (value, len) = varint::decode(&self.bytes[self.at..])
             .map_err(|error| FormatError { section: self.section, ..error.moved_by(self.offset()) })?;
@@ -69,6 +79,7 @@ impl<'a> Fields<'a> {
     }
 
     /// A varint that must fit 32 bits.
+    #[inline]
     pub(crate) fn varint_u32(&mut self) -> Result<u32, FormatError> {
         let offset = self.offset();
         let value = self.varint()?;
@@ -77,6 +88,7 @@ impl<'a> Fields<'a> {
     }
 
     /// A length, then as many bytes.
+    #[inline]
     pub(crate) fn sized(&mut self) -> Result<&'a [u8], FormatError> {
         let len = self.varint()?;
         self.bytes(len)
