@@ -4,6 +4,7 @@ mod error;
 mod options;
 mod run;
 mod stage;
+mod warnings;
 
 pub use error::AbError;
 pub use options::{

@@ -10,19 +10,18 @@ use kiban::Settings;
 use super::AbError;
 use super::options::{AbOptions, ReadMode, Settled, Shape};
 use super::stage::{StageOutcome, StageRun};
+use super::warnings::Warnings;
 use crate::answers::Answers;
 use crate::clock::{BestClock, Clock};
 use crate::engine::{Engine, Floor, KibanStore, build_store};
 use crate::input::Records;
 use crate::keys::{FileSet, KeySet, W1};
-use crate::machine::{Facts, Pin, Spent, file_system_of, load_average};
+use crate::machine::{Facts, Pin, file_system_of, load_average};
 use crate::plan::{Plan, Stage};
 use crate::report::{
     Cell, ClockFacts, DiskBytes, Provenance, Report, SCHEMA_VERSION, Status, check_dir, write_dir,
 };
 
-/// A share of processor time above this, taken by others, is warned about.
-const DISTURBANCE_MAX: f64 = 0.10;
 /// Untimed gets before the first stage, as a share of the records: W1's 300,000 of 1,000,000.
 const WARM_GETS_SHARE: f64 = 0.3;
 /// Untimed latest-ten likewise.
@@ -94,6 +93,7 @@ struct Run<'a> {
     time_left: Duration,
     stages_left: u32,
     report: Report,
+    warnings: Warnings,
     wrong: Vec<String>,
 }
 
@@ -112,6 +112,7 @@ impl<'a> Run<'a> {
             time_left: settled.time_box,
             stages_left: stages as u32,
             report: Report { schema_version: SCHEMA_VERSION, provenance, cells: Vec::new() },
+            warnings: Warnings::default(),
             wrong: Vec::new(),
             settled,
         }
@@ -231,37 +232,23 @@ impl<'a> Run<'a> {
     }
 
     fn take(&mut self, outcome: StageOutcome) {
-        let StageOutcome { cells, wrong, warnings, spent } = outcome;
-        let provenance = &mut self.report.provenance;
-        if let Some(cell) = cells.first() {
+        if let Some(cell) = outcome.cells.first() {
             let place = format!("{} {} {}", cell.shape, cell.read.as_deref().unwrap_or_default(), cell.stage);
-            provenance.warnings.extend(warnings);
-            provenance.warnings.extend(disturbances(&place, &spent));
+            self.warnings.see(&place, &outcome);
         }
-        provenance.steal_max = greatest(provenance.steal_max, spent.steal);
-        provenance.other_cpu_max = greatest(provenance.other_cpu_max, spent.other_cpu);
-        self.report.cells.extend(cells);
-        self.wrong.extend(wrong);
+        self.report.cells.extend(outcome.cells);
+        self.wrong.extend(outcome.wrong);
     }
 
     fn finish(mut self) -> AbReport {
-        self.report.provenance.elapsed_s = Some(self.began.elapsed().as_secs_f64());
-        self.report.provenance.load_average_after = load_average();
+        let provenance = &mut self.report.provenance;
+        provenance.elapsed_s = Some(self.began.elapsed().as_secs_f64());
+        provenance.load_average_after = load_average();
+        provenance.steal_max = self.warnings.steal_max();
+        provenance.other_cpu_max = self.warnings.other_cpu_max();
+        provenance.warnings = self.warnings.sentences();
         AbReport { report: self.report, wrong: self.wrong }
     }
-}
-
-fn disturbances(place: &str, spent: &Spent) -> Vec<String> {
-    let said = |share: Option<f64>, who: &str| {
-        let share = share.filter(|share| *share > DISTURBANCE_MAX)?;
-        Some(format!("{place}: {who} {:.0} % of all processor time", share * 100.0))
-    };
-    let all = [said(spent.steal, "the hypervisor took"), said(spent.other_cpu, "other processes used")];
-    all.into_iter().flatten().collect()
-}
-
-fn greatest(a: Option<f64>, b: Option<f64>) -> Option<f64> {
-    a.into_iter().chain(b).reduce(f64::max)
 }
 
 /// Brings all files of a store into the page cache.

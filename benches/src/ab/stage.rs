@@ -40,7 +40,10 @@ pub(super) struct StageOutcome {
     pub(super) cells: Vec<Cell>,
     /// Sentences about wrong answers.
     pub(super) wrong: Vec<String>,
-    pub(super) warnings: Vec<String>,
+    /// Calls of a trial as wanted and as they were, if the time box shortened it.
+    pub(super) shortened: Option<(usize, usize)>,
+    /// Whether A/A pairs are alike.
+    pub(super) control_holds: bool,
     /// What the machine did meanwhile.
     pub(super) spent: Spent,
 }
@@ -55,21 +58,19 @@ impl StageRun<'_> {
             checked.push(result.as_ref().ok().copied());
             failures.push(result.err());
         }
-        let mut warnings = Vec::new();
-        let trial_calls = self.trial_calls(engines, &failures, &plan, &mut warnings);
+        let (wanted, trial_calls) = self.trial_calls(engines, &failures, &plan);
         let effort = Effort { trials: self.trials, until: Instant::now() + self.time, seed: self.seed };
         let before = Reading::now();
         let comparison =
             compare(engines, failures, Work { plan: &plan, trial_calls, clock: self.clock }, effort);
         let spent = Reading::now().since(&before);
-        if !comparison.control_holds() {
-            warnings.push(format!(
-                "{} {}: A/A pairs differ, so no verdict stands",
-                cell.shape,
-                self.stage.name()
-            ));
-        }
-        let mut outcome = StageOutcome { cells: Vec::new(), wrong: Vec::new(), warnings, spent };
+        let mut outcome = StageOutcome {
+            cells: Vec::new(),
+            wrong: Vec::new(),
+            shortened: (trial_calls < wanted).then_some((wanted, trial_calls)),
+            control_holds: comparison.control_holds(),
+            spent,
+        };
         for (at, engine) in engines.iter_mut().enumerate() {
             let mut cell = self.cell(&comparison, at, cell);
             cell.accessor = engine.name().to_owned();
@@ -111,15 +112,14 @@ impl StageRun<'_> {
         cell
     }
 
-    /// Calls of one trial: a part of the plan, and less where the fewest pairs would not fit
-    /// into the time; says so.
+    /// Calls of one trial: a part of the plan, and as many of them as let the fewest pairs fit
+    /// into the time.
     fn trial_calls(
         &self,
         engines: &mut [&mut dyn Engine],
         failures: &[Option<Failure>],
         plan: &Plan,
-        warnings: &mut Vec<String>,
-    ) -> usize {
+    ) -> (usize, usize) {
         let sizing_calls = plan.len().div_ceil(SIZING_PART);
         let mut pair = Duration::ZERO;
         for (at, engine) in engines.iter_mut().enumerate().filter(|(at, _)| failures[*at].is_none()) {
@@ -131,13 +131,7 @@ impl StageRun<'_> {
         let call_s = pair.as_secs_f64() * timed_part * f64::from(pairs) / sizing_calls as f64;
         let wanted = plan.len().div_ceil(TRIALS_IN_PLAN);
         let in_time = (self.time.as_secs_f64() / call_s) as usize;
-        if in_time >= wanted {
-            return wanted;
-        }
-        let calls = in_time.max(self.stage.trial_calls_min()).min(wanted);
-        let stage = self.stage.name();
-        warnings.push(format!("{stage}: the time box shortened trials from {wanted} to {calls} calls"));
-        calls
+        (wanted, in_time.max(self.stage.trial_calls_min()).min(wanted))
     }
 }
 

@@ -4,6 +4,7 @@
 #[cfg(target_arch = "x86_64")]
 mod tsc;
 
+use std::collections::BTreeMap;
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 
@@ -120,7 +121,7 @@ impl Clock for BestClock {
 struct Grain {
     /// Median length of an empty interval.
     cost_ns: f64,
-    /// Least step between two different readings; some processors count in steps of 10 ns.
+    /// Ticks between two readings that can be told apart; some processors count in steps of 10 ns.
     step_ticks: u64,
 }
 
@@ -135,15 +136,24 @@ impl Grain {
         let reads: Vec<(u64, u64)> = (0..COST_READS).map(read).collect();
         let mut costs: Vec<u64> = reads.iter().map(|(start, stop)| stop.saturating_sub(*start)).collect();
         costs.sort_unstable();
-        let mut all: Vec<u64> = reads.into_iter().flat_map(|(start, stop)| [start, stop]).collect();
-        all.sort_unstable();
-        all.dedup();
-        let steps = all.windows(2).map(|pair| pair[1] - pair[0]);
-        Self {
-            cost_ns: costs[COST_READS / 2] as f64 / clock.ticks_per_ns(),
-            step_ticks: steps.min().unwrap_or(1),
-        }
+        let all: Vec<u64> = reads.into_iter().flat_map(|(start, stop)| [start, stop]).collect();
+        Self { cost_ns: costs[COST_READS / 2] as f64 / clock.ticks_per_ns(), step_ticks: step_of(&all) }
     }
+}
+
+/// The greatest number that all usual differences of neighbouring readings are multiples of. A
+/// difference that is seldom may come from a move to another core.
+fn step_of(readings: &[u64]) -> u64 {
+    let mut counts: BTreeMap<u64, usize> = BTreeMap::new();
+    for pair in readings.windows(2) {
+        *counts.entry(pair[1].saturating_sub(pair[0])).or_default() += 1;
+    }
+    let usual = counts.into_iter().filter(|(_, count)| *count >= readings.len().div_ceil(1_000));
+    usual.map(|(difference, _)| difference).fold(0, greatest_common_divisor).max(1)
+}
+
+fn greatest_common_divisor(a: u64, b: u64) -> u64 {
+    if b == 0 { a } else { greatest_common_divisor(b, a % b) }
 }
 
 #[cfg(test)]
@@ -158,6 +168,20 @@ mod tests {
         let (ticks, elapsed) = (clock.stop() - start, began.elapsed());
         let ratio = ticks as f64 / clock.ticks_per_ns() / elapsed.as_nanos() as f64;
         assert!((0.9..1.1).contains(&ratio), "{} runs at {ratio} of the system clock", clock.name());
+    }
+
+    #[test]
+    fn the_step_is_found_where_reading_takes_longer_than_a_step() {
+        let readings = |steps: &[u64]| -> Vec<u64> {
+            let steps = steps.iter().cycle().take(3_000);
+            steps.scan(7, |now, step| Some(std::mem::replace(now, *now + step))).collect()
+        };
+        assert_eq!(step_of(&readings(&[52, 78, 52])), 26);
+        assert_eq!(step_of(&readings(&[40, 41])), 1);
+        let mut moved = readings(&[52, 78]);
+        moved.iter_mut().skip(1_500).for_each(|reading| *reading += 5);
+        assert_eq!(step_of(&moved), 26);
+        assert_eq!(step_of(&[]), 1);
     }
 
     #[test]
