@@ -131,7 +131,7 @@ impl Store {
         self.publish(commit, count, batch.spaces(), durability)
     }
 
-    fn check_space(&self, space: &Space) -> Result<()> {
+    pub(crate) fn check_space(&self, space: &Space) -> Result<()> {
         if space.store != self.uid {
             return Err(Error::invalid(format!("keyspace {:?}: the handle is of another store", space.name)));
         }
@@ -143,7 +143,10 @@ impl Store {
 
     fn check_expectations(&self, batch: &WriteBatch) -> Result<()> {
         for expected in batch.expectations() {
-            let found = expected.space.view().get(&self.tables, &self.probe(&expected.key))?;
+            let view = expected.space.view();
+            let probe = self.probe(&expected.key);
+            let found =
+                view.at(probe.snapshot).map_or(Ok(Found::Absent), |view| view.get(&self.tables, &probe))?;
             let holds = match (&found, &expected.value) {
                 (Found::Value(value), Some(expected)) => value == expected,
                 (Found::Absent | Found::Deleted, None) => true,
@@ -164,7 +167,7 @@ impl Store {
     }
 
     /// The commit lock, with room in the memtables and in level 0, and a log that works.
-    fn lock_for_write(&self, spaces: &[Arc<Space>]) -> Result<MutexGuard<'_, Commit>> {
+    pub(crate) fn lock_for_write(&self, spaces: &[Arc<Space>]) -> Result<MutexGuard<'_, Commit>> {
         let mut commit = lock(&self.commit);
         let mut told = false;
         loop {
@@ -206,7 +209,7 @@ impl Store {
     }
 
     /// Appends to the log, halting all writes if that fails.
-    fn log(
+    pub(crate) fn log(
         &self,
         commit: &mut Commit,
         count: u64,

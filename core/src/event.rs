@@ -62,9 +62,12 @@ pub enum Event {
     },
 }
 
+/// What is called with each event.
+type Callback = Arc<dyn Fn(&Event) + Send + Sync>;
+
 /// Who is told.
 #[derive(Clone, Default)]
-pub(crate) struct Listener(Option<Arc<dyn Fn(&Event) + Send + Sync>>);
+pub(crate) struct Listener(Option<Callback>);
 
 impl std::fmt::Debug for Listener {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -73,7 +76,7 @@ impl std::fmt::Debug for Listener {
 }
 
 impl Listener {
-    pub(crate) fn new(listener: Arc<dyn Fn(&Event) + Send + Sync>) -> Self {
+    pub(crate) fn new(listener: Callback) -> Self {
         Self(Some(listener))
     }
 

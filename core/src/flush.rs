@@ -6,15 +6,16 @@ use std::sync::atomic::Ordering;
 use kiban_formats::manifest::Change;
 use kiban_formats::{FileNo, KeyspaceId, Level, SeqNo};
 
+use crate::clear::stale_tables;
 use crate::error::Result;
 use crate::event::Event;
 use crate::files;
-use crate::levels::{LevelsChange, TableHandle};
+use crate::levels::TableHandle;
 use crate::memtable::Memtable;
 use crate::output::{NewTable, Output};
 use crate::retention::Retention;
 use crate::source::Source;
-use crate::space::{Space, View};
+use crate::space::Space;
 use crate::store::Store;
 use crate::sync::lock;
 
@@ -37,7 +38,9 @@ impl Store {
             targets
         };
         self.upkeep.wake();
-        self.upkeep.wait_until(self, || targets.iter().all(|(space, seq)| space.flushed() >= *seq))
+        self.upkeep.wait_until(self, || {
+            targets.iter().all(|(space, seq)| space.flushed() >= *seq || space.is_dropped())
+        })
     }
 
     /// Writers wait and nothing is being made smaller: seals the largest active memtable. Under
@@ -63,14 +66,14 @@ impl Store {
     pub(crate) fn flush_oldest(&self, space: &Space) -> Result<()> {
         let Some(memtable) = space.view().sealed.last().cloned() else { return Ok(()) };
         let Some((_, greatest)) = memtable.seq_range() else {
-            self.replace_by_table(space, &memtable, None);
+            self.replace_memtable(space, &memtable, None);
             return Ok(());
         };
         // Log before table: a power cut must not keep a part of a batch, or this and not what
         // was written before it.
         self.sync_through(greatest)?;
         let Some(table) = self.write_table(&memtable)? else { return Ok(()) };
-        let table = self.publish_flush(space, &memtable, table, greatest)?;
+        let Some(table) = self.publish_flush(space, &memtable, table, greatest)? else { return Ok(()) };
         self.listener.tell(|| Event::Flush {
             keyspace: space.name.clone(),
             table: table.meta.no.0,
@@ -95,29 +98,35 @@ impl Store {
         Ok(output.finish()?.pop())
     }
 
-    /// Names the table in the manifest and puts it in the memtable's place.
+    /// Names the table in the manifest and puts it in the memtable's place; `None` if the memtable
+    /// was cleared or dropped meanwhile.
     fn publish_flush(
         &self,
         space: &Space,
         memtable: &Arc<Memtable>,
         table: NewTable,
         greatest: SeqNo,
-    ) -> Result<Arc<TableHandle>> {
+    ) -> Result<Option<Arc<TableHandle>>> {
         let mut manifest = lock(&self.manifest);
+        let table = Arc::new(TableHandle::new(table.meta, table.path, self.storage.clone()));
+        if space.is_dropped() || !space.view().has_sealed(memtable) {
+            table.make_obsolete();
+            return Ok(None);
+        }
         let next_file = FileNo(self.next_file.load(Ordering::Relaxed));
         let live = lock(&self.commit)
             .journal
             .needed(next_file, |id, last| self.is_flushed((space.id, greatest), id, last));
-        let changes = [
+        let mut changes = stale_tables(manifest.state(), space);
+        changes.extend([
             Change::AddTable { keyspace: space.id, table: table.meta.clone() },
             Change::Flushed { keyspace: space.id, seq: greatest },
             Change::LastSeq(greatest),
             Change::NextFile(next_file),
             Change::Logs(live),
-        ];
+        ]);
         manifest.append(&changes, || self.new_file_no())?;
-        let table = Arc::new(TableHandle::new(table.meta, table.path, self.storage.clone()));
-        self.replace_by_table(space, memtable, Some(table.clone()));
+        let replaced = self.replace_memtable(space, memtable, Some(table.clone()));
         space.set_flushed(greatest);
         let released = lock(&self.commit).journal.release(live);
         drop(manifest);
@@ -125,7 +134,11 @@ impl Store {
             // A log that stays is garbage that the next open removes.
             let _ = self.storage.remove(&self.dir.join(files::log(no)));
         }
-        Ok(table)
+        if !replaced {
+            self.forget_late(space, std::slice::from_ref(&table))?;
+            return Ok(None);
+        }
+        Ok(Some(table))
     }
 
     /// Whether all operations of keyspace `id` up to `last` are in tables, or are no longer
@@ -139,19 +152,17 @@ impl Store {
         seq >= last
     }
 
-    /// Takes the memtable out of the view, and the table in, as one.
-    fn replace_by_table(&self, space: &Space, memtable: &Arc<Memtable>, table: Option<Arc<TableHandle>>) {
-        space.change(|view| View {
-            active: view.active.clone(),
-            sealed: view.sealed.iter().filter(|sealed| !Arc::ptr_eq(sealed, memtable)).cloned().collect(),
-            levels: match &table {
-                Some(table) => {
-                    let change = LevelsChange { removed: Vec::new(), added: vec![table.clone()] };
-                    Arc::new(view.levels.changed(&change))
-                }
-                None => view.levels.clone(),
-            },
-        });
-        self.memtable_bytes.fetch_sub(memtable.bytes(), Ordering::Relaxed);
+    /// Takes the memtable out of the view, and the table in, as one. Whether it was there.
+    fn replace_memtable(
+        &self,
+        space: &Space,
+        memtable: &Arc<Memtable>,
+        table: Option<Arc<TableHandle>>,
+    ) -> bool {
+        let replaced = space.replace_memtable(memtable, table);
+        if replaced {
+            self.memtable_bytes.fetch_sub(memtable.bytes(), Ordering::Relaxed);
+        }
+        replaced
     }
 }

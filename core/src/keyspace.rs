@@ -134,6 +134,11 @@ impl Keyspace {
         self.handle.store.write_one(&self.space, &operation, durability)
     }
 
+    /// Removes all keys, at once and durably. Snapshots and iterators taken before read on.
+    pub fn clear(&self) -> Result<()> {
+        self.handle.store.clear(&self.space)
+    }
+
     /// Writes what is in memory into tables; returns when it is there.
     pub fn flush(&self) -> Result<()> {
         self.reader()?;

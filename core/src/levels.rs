@@ -84,6 +84,11 @@ impl Levels {
         self.runs.len()
     }
 
+    /// Whether a table is among them.
+    pub(crate) fn has(&self, no: FileNo) -> bool {
+        self.tables().any(|table| table.meta.no == no)
+    }
+
     /// All tables, newer ones before older ones.
     pub(crate) fn tables(&self) -> impl Iterator<Item = &Arc<TableHandle>> {
         self.level0.iter().chain(self.runs.iter().flatten())

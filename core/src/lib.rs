@@ -19,6 +19,7 @@
 
 mod batch;
 mod cache;
+mod clear;
 mod commit;
 mod compaction;
 mod db;

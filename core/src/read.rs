@@ -48,6 +48,7 @@ impl Reader<'_> {
         if key.len() > KEY_BYTES_MAX {
             return Ok(Found::Absent);
         }
+        let Some(view) = view.at(seq) else { return Ok(Found::Absent) };
         view.get(&self.handle.store.tables, &Probe::new(key, key_hash(self.handle.store.hash_seed, key), seq))
     }
 
@@ -105,7 +106,10 @@ struct Pinned {
 
 impl ReadView for Pinned {
     fn sources(&self) -> Result<Vec<Box<dyn Source>>> {
-        self.view.sources(&self.handle.store.tables)
+        match self.view.at(self.seq) {
+            Some(view) => view.sources(&self.handle.store.tables),
+            None => Ok(Vec::new()),
+        }
     }
 
     fn snapshot(&self) -> SeqNo {

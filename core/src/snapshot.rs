@@ -43,6 +43,11 @@ impl Snapshots {
         lock(&self.0).keys().copied().collect()
     }
 
+    /// The least sequence that an open snapshot reads at.
+    pub(crate) fn oldest(&self) -> Option<SeqNo> {
+        lock(&self.0).keys().next().copied()
+    }
+
     /// How many snapshots are open.
     pub(crate) fn count(&self) -> usize {
         lock(&self.0).values().sum()
@@ -59,6 +64,7 @@ struct Registration {
 impl Drop for Registration {
     fn drop(&mut self) {
         self.handle.store.snapshots.release(self.seq);
+        self.handle.store.prune_views();
     }
 }
 

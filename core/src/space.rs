@@ -8,7 +8,7 @@ use kiban_formats::{KeyspaceId, SeqNo};
 use kiban_indexes::Probe;
 
 use crate::error::Result;
-use crate::levels::Levels;
+use crate::levels::{Levels, LevelsChange, TableHandle};
 use crate::memtable::{Memtable, MemtableSource};
 use crate::source::{Found, Source};
 use crate::sync::lock;
@@ -58,21 +58,59 @@ impl Space {
     }
 
     /// Replaces the view by what `change` makes of it.
-    pub(crate) fn change(&self, change: impl FnOnce(&View) -> View) {
+    fn change(&self, change: impl FnOnce(&View) -> View) {
+        self.try_change(|view| Some(change(view)));
+    }
+
+    /// The same, unless `change` gives `None`. Whether it was replaced.
+    fn try_change(&self, change: impl FnOnce(&View) -> Option<View>) -> bool {
         let _one_at_a_time = lock(&self.change);
         let next = change(&self.view.load());
-        self.view.store(Arc::new(next));
+        let changes = next.is_some();
+        if let Some(next) = next {
+            self.view.store(Arc::new(next));
+        }
+        changes
+    }
+
+    /// Puts some tables in the place of others, unless the keyspace was cleared meanwhile and has
+    /// not all of those any more. Whether it did.
+    pub(crate) fn replace_tables(&self, change: &LevelsChange) -> bool {
+        self.try_change(|view| {
+            let has_all = change.removed.iter().all(|no| view.levels.has(*no));
+            has_all.then(|| view.changed(change, None))
+        })
+    }
+
+    /// Puts a table in the place of a sealed memtable, unless the keyspace was cleared meanwhile
+    /// and has that no more. Whether it did.
+    pub(crate) fn replace_memtable(&self, memtable: &Arc<Memtable>, table: Option<Arc<TableHandle>>) -> bool {
+        let change = LevelsChange { removed: Vec::new(), added: table.into_iter().collect() };
+        self.try_change(|view| view.has_sealed(memtable).then(|| view.changed(&change, Some(memtable))))
     }
 
     /// Puts the active memtable behind an empty one. The caller holds the commit lock, so that
     /// nobody writes into the sealed one.
     pub(crate) fn seal(&self) {
-        self.change(|view| {
-            let mut sealed = Vec::with_capacity(view.sealed.len() + 1);
-            sealed.push(view.active.clone());
-            sealed.extend_from_slice(&view.sealed);
-            View { active: Arc::new(Memtable::new()), sealed, levels: view.levels.clone() }
-        });
+        self.change(View::with_active_sealed);
+    }
+
+    /// Puts an empty view in the place of the one there is, for readers at `since` and later;
+    /// snapshots before that go on reading the old one. Returns the old one.
+    pub(crate) fn clear(&self, since: SeqNo) -> Arc<View> {
+        let _one_at_a_time = lock(&self.change);
+        let old = self.view_owned();
+        let before = Some(old.clone());
+        self.view.store(Arc::new(View { since, before, ..View::new(Levels::default()) }));
+        old
+    }
+
+    /// Lets go of views that only snapshots before `oldest` would read. Whether there is one left.
+    pub(crate) fn prune(&self, oldest: SeqNo) -> bool {
+        if self.view().before.is_some() {
+            self.change(|view| view.pruned(oldest));
+        }
+        self.view().before.is_some()
     }
 
     /// All operations up to this sequence are in tables.
@@ -87,6 +125,11 @@ impl Space {
     pub(crate) fn is_dropped(&self) -> bool {
         self.dropped.load(Ordering::Acquire)
     }
+
+    /// Refuses writes and reads of now from here on, or allows them again.
+    pub(crate) fn set_dropped(&self, dropped: bool) {
+        self.dropped.store(dropped, Ordering::Release);
+    }
 }
 
 /// The memtables and tables of a keyspace at one moment. Never changes; holding it keeps
@@ -98,18 +141,75 @@ pub(crate) struct View {
     /// Full, waiting to be flushed; newest first.
     pub(crate) sealed: Vec<Arc<Memtable>>,
     pub(crate) levels: Arc<Levels>,
+    /// What was there before the keyspace was cleared at sequence `since`.
+    since: SeqNo,
+    before: Option<Arc<View>>,
 }
 
 impl View {
     pub(crate) fn new(levels: Levels) -> Self {
-        Self { active: Arc::new(Memtable::new()), sealed: Vec::new(), levels: Arc::new(levels) }
+        let (active, levels) = (Arc::new(Memtable::new()), Arc::new(levels));
+        Self { active, sealed: Vec::new(), levels, since: SeqNo(0), before: None }
+    }
+
+    /// What a reader at `seq` reads; `None`: nothing.
+    #[inline]
+    pub(crate) fn at(&self, seq: SeqNo) -> Option<&Self> {
+        let mut view = self;
+        while seq < view.since {
+            view = view.before.as_deref()?;
+        }
+        Some(view)
+    }
+
+    /// Tables of sequences below this are not part of it.
+    pub(crate) fn since(&self) -> SeqNo {
+        self.since
+    }
+
+    fn shared(&self) -> Self {
+        Self {
+            active: self.active.clone(),
+            sealed: self.sealed.clone(),
+            levels: self.levels.clone(),
+            since: self.since,
+            before: self.before.clone(),
+        }
+    }
+
+    fn with_active_sealed(&self) -> Self {
+        let mut next = self.shared();
+        next.sealed.insert(0, std::mem::replace(&mut next.active, Arc::new(Memtable::new())));
+        next
+    }
+
+    /// Whether this memtable waits to be flushed.
+    pub(crate) fn has_sealed(&self, memtable: &Arc<Memtable>) -> bool {
+        self.sealed.iter().any(|sealed| Arc::ptr_eq(sealed, memtable))
+    }
+
+    /// With some tables in the place of others, and without a memtable that became one of them.
+    fn changed(&self, change: &LevelsChange, flushed: Option<&Arc<Memtable>>) -> Self {
+        let mut next = self.shared();
+        next.levels = Arc::new(self.levels.changed(change));
+        next.sealed.retain(|sealed| !flushed.is_some_and(|flushed| Arc::ptr_eq(sealed, flushed)));
+        next
+    }
+
+    fn pruned(&self, oldest: SeqNo) -> Self {
+        let before = self.before.as_ref().filter(|_| oldest < self.since);
+        Self { before: before.map(|view| Arc::new(view.pruned(oldest))), ..self.shared() }
+    }
+
+    /// Active and sealed, newest first.
+    pub(crate) fn memtables(&self) -> impl Iterator<Item = &Arc<Memtable>> {
+        std::iter::once(&self.active).chain(&self.sealed)
     }
 
     /// Searches newest first; the first answer other than [`Found::Absent`] is the answer.
     #[inline]
     pub(crate) fn get(&self, tables: &TableContext, probe: &Probe<'_>) -> Result<Found> {
-        let memtables = std::iter::once(&self.active).chain(&self.sealed);
-        for memtable in memtables {
+        for memtable in self.memtables() {
             match memtable.get(probe.key, probe.snapshot) {
                 Found::Absent => {}
                 found => return Ok(found),
@@ -121,7 +221,7 @@ impl View {
     /// One source for each memtable and table, newest first.
     pub(crate) fn sources(&self, tables: &TableContext) -> Result<Vec<Box<dyn Source>>> {
         let mut sources: Vec<Box<dyn Source>> = Vec::new();
-        for memtable in std::iter::once(&self.active).chain(&self.sealed) {
+        for memtable in self.memtables() {
             if !memtable.is_empty() || Arc::ptr_eq(memtable, &self.active) {
                 sources.push(Box::new(MemtableSource::new(memtable.clone())));
             }

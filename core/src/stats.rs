@@ -92,11 +92,10 @@ impl Store {
             .iter()
             .map(|space| {
                 let view = space.view();
-                let memtables = || std::iter::once(&view.active).chain(&view.sealed);
                 KeyspaceStats {
                     name: space.name.clone(),
-                    memtable_bytes: memtables().map(|memtable| memtable.bytes()).sum(),
-                    memtable_entries: memtables().map(|memtable| memtable.len() as u64).sum(),
+                    memtable_bytes: view.memtables().map(|memtable| memtable.bytes()).sum(),
+                    memtable_entries: view.memtables().map(|memtable| memtable.len() as u64).sum(),
                     levels: view.levels.stats(),
                 }
             })

@@ -38,6 +38,8 @@ pub(crate) struct Store {
     pub(crate) default_space: Arc<Space>,
     pub(crate) spaces: RwLock<HashMap<KeyspaceId, Arc<Space>>>,
     pub(crate) snapshots: Snapshots,
+    /// Keyspaces with a view from before they were cleared or dropped, which a snapshot may read.
+    pub(crate) cleared: Mutex<Vec<Arc<Space>>>,
     pub(crate) commit: Mutex<Commit>,
     /// Signalled, with `commit`, when memtables have become smaller or never will.
     pub(crate) room: Condvar,

@@ -15,7 +15,6 @@ use crate::output::{NewTable, Output};
 use crate::retention::Retention;
 use crate::run::RunSource;
 use crate::source::{EntryRef, Source};
-use crate::space::View;
 use crate::store::Store;
 use crate::sync::lock;
 use crate::table::TableSource;
@@ -32,13 +31,21 @@ impl Store {
         let change = if plan.is_move() { moved(plan) } else { self.merge(plan)? };
         let changes = manifest_changes(plan, &change, FileNo(self.next_file.load(Ordering::Relaxed)));
         let mut manifest = lock(&self.manifest);
+        let is_there = |table: &Arc<TableHandle>| plan.space.view().levels.has(table.meta.no);
+        if plan.space.is_dropped() || !plan.inputs.iter().all(is_there) {
+            // Cleared or dropped meanwhile.
+            drop(manifest);
+            if !plan.is_move() {
+                change.added.iter().for_each(|table| table.make_obsolete());
+            }
+            return Ok(());
+        }
         manifest.append(&changes, || self.new_file_no())?;
-        plan.space.change(|view| View {
-            active: view.active.clone(),
-            sealed: view.sealed.clone(),
-            levels: Arc::new(view.levels.changed(&change)),
-        });
+        let replaced = plan.space.replace_tables(&change);
         drop(manifest);
+        if !replaced {
+            return self.forget_late(&plan.space, &change.added);
+        }
         if !plan.is_move() {
             plan.inputs.iter().for_each(|table| table.make_obsolete());
         }

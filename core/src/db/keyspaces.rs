@@ -10,7 +10,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::keyspace::Keyspace;
 use crate::levels::Levels;
 use crate::limits::{self, KEYSPACES_MAX};
-use crate::space::{Space, View};
+use crate::space::{DEFAULT_KEYSPACE, Space, View};
 use crate::store::Store;
 use crate::sync::lock;
 
@@ -31,6 +31,23 @@ impl Db {
         Ok(Keyspace::new(self.handle.clone(), space))
     }
 
+    /// Removes a keyspace and all that is in it, durably. When it returns the name is free; handles
+    /// of it give `Closed`; snapshots, iterators and values taken before read on.
+    ///
+    /// # Errors
+    /// `NotFound` if there is none, `InvalidArgument` for `default`.
+    pub fn drop_keyspace(&self, name: &str) -> Result<()> {
+        let store = self.store();
+        store.check_writable()?;
+        if name == DEFAULT_KEYSPACE {
+            return Err(Error::invalid("keyspace \"default\": it cannot be dropped"));
+        }
+        match store.space_named(name) {
+            Some(space) => store.drop_space(&space),
+            None => Err(no_such_keyspace(name, store)),
+        }
+    }
+
     /// The names of all keyspaces, in order.
     pub fn keyspaces(&self) -> Result<Vec<String>> {
         self.store().check_open()?;
@@ -40,6 +57,11 @@ impl Db {
     }
 }
 
+fn no_such_keyspace(name: &str, store: &Store) -> Error {
+    let message = format!("there is no keyspace {name:?} in store {}", store.dir.display());
+    Error::new(ErrorKind::NotFound, message)
+}
+
 impl Store {
     fn space_named(&self, name: &str) -> Option<Arc<Space>> {
         self.spaces().into_iter().find(|space| space.name == name)
@@ -47,8 +69,7 @@ impl Store {
 
     fn make_space(&self, name: &str) -> Result<Arc<Space>> {
         if self.read_only {
-            let message = format!("there is no keyspace {name:?} in store {}", self.dir.display());
-            return Err(Error::new(ErrorKind::NotFound, message));
+            return Err(no_such_keyspace(name, self));
         }
         let mut manifest = lock(&self.manifest);
         // Somebody else may have made it while we waited.

@@ -222,6 +222,7 @@ fn assemble(
         default_space,
         spaces: RwLock::new(spaces),
         snapshots: Snapshots::default(),
+        cleared: Mutex::default(),
         commit: Mutex::new(Commit::new(journal, next_seq)),
         room: Condvar::new(),
         durable: Mutex::new(Durable::default()),
@@ -296,10 +297,7 @@ fn replay_one(store: &Arc<Store>, next_keyspace: u32, seq: SeqNo, op: &LogOp<'_>
     let kind = match op.kind {
         LogOpKind::Put => Kind::Put,
         LogOpKind::Delete => Kind::Delete,
-        LogOpKind::Clear => {
-            let what = "the log clears a keyspace, which this build does not know";
-            return Err(Error::new(ErrorKind::Unsupported, format!("{}: {what}", store.dir.display())));
-        }
+        LogOpKind::Clear => return store.clear_again(&space, seq),
     };
     let payload_crc = payload_crc(op.key, op.value);
     store.remember(&space, EntryRef { key: op.key, seq, kind, value: op.value, payload_crc });

@@ -189,6 +189,13 @@ impl Journal {
         self.append(BATCH, &[&head, key, &value_len, value.unwrap_or_default()])
     }
 
+    /// Appends the clearing of a keyspace.
+    pub(crate) fn append_clear(&mut self, base: SeqNo, keyspace: KeyspaceId) -> Result<()> {
+        let mut ops = LogOps::default();
+        ops.push_clear(keyspace);
+        self.append_batch(base, &ops)
+    }
+
     /// Appends a batch.
     pub(crate) fn append_batch(&mut self, base: SeqNo, ops: &LogOps) -> Result<()> {
         // The limits of a batch are checked before.
