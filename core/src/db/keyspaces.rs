@@ -51,6 +51,7 @@ impl Store {
             return Err(Error::new(ErrorKind::NotFound, message));
         }
         let mut manifest = lock(&self.manifest);
+        self.check_open()?;
         // Somebody else may have made it while we waited.
         if let Some(space) = self.space_named(name) {
             return Ok(space);
