@@ -11,6 +11,7 @@ pub(crate) struct Bounds {
 
 impl Bounds {
     /// All keys.
+    #[cfg(test)]
     pub(crate) fn all() -> Self {
         Self { lower: Bound::Unbounded, upper: Bound::Unbounded }
     }
