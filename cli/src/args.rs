@@ -25,7 +25,6 @@ hold, the highest.";
 /// The program's arguments.
 #[derive(Debug, Parser)]
 #[command(name = "kiban", version, about = ABOUT, after_help = AFTER_HELP, arg_required_else_help = true)]
-#[command(disable_help_subcommand = false, propagate_version = true)]
 pub(crate) struct Cli {
     #[command(flatten)]
     pub(crate) global: Global,
@@ -37,10 +36,10 @@ pub(crate) struct Cli {
 #[derive(Clone, Copy, Debug, Args)]
 pub(crate) struct Global {
     /// No progress and no summary on standard error
-    #[arg(short, long, global = true)]
+    #[arg(short, long, global = true, display_order = 100)]
     pub(crate) quiet: bool,
     /// Tell the store's events (recovery, flushes, stalls) on standard error
-    #[arg(short, long, global = true)]
+    #[arg(short, long, global = true, display_order = 101)]
     pub(crate) verbose: bool,
 }
 

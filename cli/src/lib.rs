@@ -78,7 +78,7 @@ fn sentence(message: &str) -> String {
     let said =
         lines.take_while(|line| !line.starts_with("Usage:") && !line.starts_with("For more information"));
     let words: Vec<&str> = said.filter(|line| !line.is_empty()).collect();
-    let text = words.join(" ");
+    let text = words.join(" ").replace(" tip: ", "; ");
     text.strip_prefix("error: ").map(str::to_owned).unwrap_or(text)
 }
 

@@ -97,9 +97,9 @@ impl Table {
         for row in &self.rows {
             table.add_row(row);
         }
-        for column in 0..self.columns.len() {
-            let is_number = |row: &Vec<String>| row[column].parse::<f64>().is_ok();
-            if let Some(column) = table.column_mut(column).filter(|_| self.rows.iter().all(is_number)) {
+        for (at, column) in table.column_iter_mut().enumerate() {
+            column.set_padding((0, 2));
+            if self.rows.iter().all(|row| row[at].parse::<f64>().is_ok()) {
                 column.set_cell_alignment(CellAlignment::Right);
             }
         }

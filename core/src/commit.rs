@@ -176,17 +176,18 @@ impl Store {
             if !commit.grounded {
                 // The manifest's lock comes before the commit lock.
                 drop(commit);
-                lock(&self.manifest).make_durable(|| self.new_file_no())?;
+                self.ground()?;
                 commit = lock(&self.commit);
                 commit.grounded = true;
                 continue;
             }
             let memtables_full =
                 self.memtable_bytes.load(Ordering::Relaxed) >= self.settings.memtables_total_bytes;
-            if !memtables_full && !spaces.iter().any(|space| self.is_level0_full(space)) {
+            let level0_full = spaces.iter().find(|space| self.is_level0_full(space));
+            if !memtables_full && level0_full.is_none() {
                 return Ok(commit);
             }
-            if let Some(error) = self.upkeep.trouble() {
+            if let Some(error) = self.upkeep.trouble(level0_full.map(|space| space.id)) {
                 return Err(error);
             }
             if memtables_full {
@@ -202,6 +203,13 @@ impl Store {
             }
             commit = wait(&self.room, commit);
         }
+    }
+
+    /// Makes the manifest that was read at open durable.
+    fn ground(&self) -> Result<()> {
+        let mut manifest = lock(&self.manifest);
+        self.check_open()?;
+        manifest.make_durable(|| self.new_file_no())
     }
 
     fn is_level0_full(&self, space: &Space) -> bool {

@@ -1,12 +1,13 @@
 //! What the engine tells a listener while it works.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use serde::Serialize;
 
 /// Something that happened. Listeners are called from the thread that did it, with no lock of
-/// the store held; they must not block for long.
+/// the store held; they must not block for long. A panic of theirs is not passed on.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub enum Event {
@@ -80,10 +81,12 @@ impl Listener {
         Self(Some(listener))
     }
 
-    /// Makes the event only if somebody listens.
+    /// Makes the event only if somebody listens. What happened stays so if the listener panics:
+    /// the panic is reported by the program's hook and ends here.
     pub(crate) fn tell(&self, event: impl FnOnce() -> Event) {
         if let Some(listener) = &self.0 {
-            listener(&event());
+            let event = event();
+            let _ = catch_unwind(AssertUnwindSafe(|| listener(&event)));
         }
     }
 }

@@ -50,7 +50,9 @@ impl Store {
         if spaces.iter().any(|space| !space.view().sealed.is_empty()) {
             return;
         }
-        if let Some(largest) = spaces.iter().max_by_key(|space| space.view().active.bytes()) {
+        // All may be empty: what was sealed is in a table, and its bytes are about to be taken off.
+        let with_entries = spaces.iter().filter(|space| !space.view().active.is_empty());
+        if let Some(largest) = with_entries.max_by_key(|space| space.view().active.bytes()) {
             largest.seal();
             self.upkeep.wake();
         }
@@ -130,6 +132,8 @@ impl Store {
         space.set_flushed(greatest);
         let released = lock(&self.commit).journal.release(live);
         drop(manifest);
+        // A sync that began before may still be about to open them; one that begins now is not.
+        drop(lock(&self.durable));
         for no in released {
             // A log that stays is garbage that the next open removes.
             let _ = self.storage.remove(&self.dir.join(files::log(no)));

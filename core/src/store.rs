@@ -117,6 +117,9 @@ impl Store {
         self.room.notify_all();
         self.upkeep.stop();
         let synced = if self.read_only { Ok(()) } else { self.seal_log() };
+        // Whoever is at the manifest is done with it first, and whoever comes later finds the
+        // store closed: another opener may own the directory from here on.
+        let _no_edit_runs = lock(&self.manifest);
         *lock(&self.directory_lock) = None;
         synced
     }

@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, Weak};
-use std::thread::JoinHandle;
+use std::thread::{JoinHandle, ThreadId};
 use std::time::Duration;
 
 use kiban_formats::{FileNo, KeyspaceId};
@@ -36,13 +36,13 @@ struct State {
     busy: HashSet<FileNo>,
     /// How many compactions of a keyspace run.
     compacting: HashMap<KeyspaceId, usize>,
-    /// Keyspaces of which none may begin.
-    stopped: HashSet<KeyspaceId>,
+    /// Keyspaces of which none may begin, and the thread that compacts each by itself.
+    stopped: HashMap<KeyspaceId, ThreadId>,
     /// Failures so far, and the last one, until a job succeeds.
     failures: u64,
     last_error: Option<Error>,
-    /// Why some tables are not compacted any more.
-    damage: Option<Error>,
+    /// Why some tables of a keyspace are not compacted any more.
+    damage: HashMap<KeyspaceId, Error>,
     stopping: bool,
 }
 
@@ -94,20 +94,31 @@ impl Upkeep {
         self.changed.notify_all();
     }
 
-    /// Ends the threads after the jobs they are at.
+    /// Ends the threads after the jobs they are at, and waits for callers that compact. A
+    /// listener may be who calls: nobody waits for its own thread.
     pub(crate) fn stop(&self) {
-        lock(&self.state).stopping = true;
+        let me = std::thread::current().id();
+        let mut state = lock(&self.state);
+        state.stopping = true;
         self.changed.notify_all();
-        for thread in lock(&self.threads).drain(..) {
-            // A job that panicked has been reported; closing goes on.
-            let _ = thread.join();
+        while state.stopped.values().any(|thread| *thread != me) {
+            state = wait(&self.changed, state);
+        }
+        drop(state);
+        for thread in std::mem::take(&mut *lock(&self.threads)) {
+            if thread.thread().id() != me {
+                // A job that panicked has been reported; closing goes on.
+                let _ = thread.join();
+            }
         }
     }
 
-    /// Why a writer need not wait for the background: the last job failed, or tables are damaged.
-    pub(crate) fn trouble(&self) -> Option<Error> {
+    /// Why a writer need not wait for the background: the last job failed, or tables of the
+    /// keyspace whose level 0 is full are damaged.
+    pub(crate) fn trouble(&self, level0_full: Option<KeyspaceId>) -> Option<Error> {
         let state = lock(&self.state);
-        state.last_error.clone().or_else(|| state.damage.clone())
+        let damage = || state.damage.get(&level0_full?).cloned();
+        state.last_error.clone().or_else(damage)
     }
 
     /// Waits until `done`, for a change of state at a time.
@@ -135,7 +146,11 @@ impl Upkeep {
     /// Keeps compactions of a keyspace from beginning, and waits for those that run.
     pub(crate) fn stop_compactions_of<'s>(&'s self, store: &Store, space: &Space) -> Result<Stopped<'s>> {
         let keyspace = space.id;
-        drop(self.wait_for_state(store, |state| state.stopped.insert(keyspace))?);
+        let mut state = self.wait_for_state(store, |state| !state.stopped.contains_key(&keyspace))?;
+        // Whoever closes the store waits for this compaction, or has forbidden it.
+        store.check_open()?;
+        state.stopped.insert(keyspace, std::thread::current().id());
+        drop(state);
         let stopped = Stopped { upkeep: self, keyspace };
         let done = |state: &mut State| state.compacting.get(&keyspace).is_none_or(|running| *running == 0);
         drop(self.wait_for_state(store, done)?);
@@ -210,7 +225,7 @@ fn find_job(store: &Store, state: &State) -> Option<Job> {
     if let Some(space) = spaces.iter().find(sealed) {
         return Some(Job::Flush(space.clone()));
     }
-    let mut free = spaces.iter().filter(|space| !state.stopped.contains(&space.id));
+    let mut free = spaces.iter().filter(|space| !state.stopped.contains_key(&space.id));
     free.find_map(|space| pick(space, &store.settings, &state.busy)).map(Job::Compact)
 }
 
@@ -219,12 +234,13 @@ fn finish_job(store: &Store, job: &Job, result: Result<()>) {
     if let Some(error) = &failed {
         store.listener.tell(|| Event::BackgroundError { message: error.to_string() });
     }
-    let is_damage = failed.as_ref().is_some_and(|error| error.kind() == ErrorKind::Corruption);
+    let damage = failed.clone().filter(|error| error.kind() == ErrorKind::Corruption);
+    let is_damage = damage.is_some();
     let mut state = lock(&store.upkeep.state);
     state.failures += u64::from(failed.is_some());
     state.last_error.clone_from(&failed);
-    if is_damage {
-        state.damage.clone_from(&failed);
+    if let (Job::Compact(plan), Some(damage)) = (job, damage) {
+        state.damage.insert(plan.space.id, damage);
     }
     store.upkeep.changed.notify_all();
     drop(state);

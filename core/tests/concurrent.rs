@@ -6,12 +6,13 @@ mod common {
     pub(crate) mod memory;
 }
 
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use common::memory::{open_with, settings};
-use kiban::storage::MemStorage;
+use common::memory::{open, open_with, settings};
+use kiban::storage::{Effect, Fault, MemStorage, Op, SimStorage};
 use kiban::{Db, Durability, ErrorKind, Keyspace, Settings, Snapshot, WriteBatch};
 
 const RUN: Duration = Duration::from_millis(700);
@@ -164,6 +165,40 @@ fn compare_and_swap_from_many_threads_loses_no_step() {
     assert_eq!(number(space.get("n").unwrap()), 4 * STEPS);
 }
 
+/// One sync acknowledges many writers. When it fails, none of them may have been told otherwise.
+#[test]
+fn writers_that_share_a_failed_sync_are_not_acknowledged() {
+    for seed in 0..40 {
+        let disk = SimStorage::new(seed);
+        let db = open_with(disk.clone(), settings()).unwrap();
+        disk.inject(Fault::at_op(Op::Sync, 2 + seed % 7, Effect::SyncDrops).on(".log"));
+        let acked = Mutex::new(Vec::new());
+        thread::scope(|scope| {
+            for writer in 0..4_u8 {
+                let (db, acked) = (&db, &acked);
+                scope.spawn(move || {
+                    for count in 0..40 {
+                        let key = [writer, count];
+                        match db.default_keyspace().put_with(key, key, Durability::Sync) {
+                            Ok(()) => acked.lock().unwrap().push(key),
+                            Err(error) => {
+                                assert_eq!(error.kind(), ErrorKind::WritesHalted, "{error}");
+                                return;
+                            }
+                        }
+                    }
+                });
+            }
+        });
+        assert!(db.default_keyspace().put("more", "").is_err(), "seed {seed}: the fault did not strike");
+        let left = open_with(disk.reboot(seed), settings()).unwrap();
+        for key in acked.into_inner().unwrap() {
+            let found = left.default_keyspace().get(key).unwrap();
+            assert_eq!(found.as_deref(), Some(&key[..]), "seed {seed}: an acknowledged write is lost");
+        }
+    }
+}
+
 /// Closing while others read and write: each call ends, and what was acknowledged is there.
 #[test]
 fn closing_under_load_ends_every_call_and_loses_nothing() {
@@ -202,7 +237,7 @@ fn closing_under_load_ends_every_call_and_loses_nothing() {
             thread::sleep(Duration::from_millis(10 + round * 3));
             db.close().unwrap();
         });
-        let db = open_with(disk.fork(), small()).unwrap();
+        let db = open(&disk.fork());
         assert_eq!(db.default_keyspace().iter().count() as u64, acked.into_inner(), "round {round}");
     }
 }

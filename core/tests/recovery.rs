@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 use common::memory::{dir, open, open_with, settings};
 use kiban::storage::{CountingStorage, Effect, Fault, MemStorage, Op, SimStorage, Storage};
-use kiban::{Db, Durability, ErrorKind, Keyspace, Result, Settings};
+use kiban::{Db, Durability, ErrorKind, Keyspace, RecoveryMode, Result, Settings};
 
 fn path(name: &str) -> PathBuf {
     dir().join(name)
@@ -249,6 +249,37 @@ fn a_lost_log_does_not_cut_the_one_before_it() {
     for _ in 0..2 {
         let db = open(&disk);
         assert_eq!(numbers(&db.default_keyspace()), (1..=50).collect::<Vec<_>>());
+        disk = kill(&disk, db);
+    }
+}
+
+/// A table is made durable only after the log up to its last operation. A log that ends before
+/// that has lost operations, those of other keyspaces among them.
+#[test]
+fn a_log_that_ends_before_what_tables_hold_is_refused_and_can_be_given_up() {
+    let mut disk = MemStorage::new(1);
+    let db = open(&disk);
+    let quiet = db.keyspace("quiet").unwrap();
+    quiet.put_with("k", "v", Durability::Sync).unwrap();
+    put_durable(&db, 1..=10);
+    db.default_keyspace().flush().unwrap();
+    drop(quiet);
+    disk = kill(&disk, db);
+    let log = newest(&disk, ".log");
+    disk.set_bytes(&log, disk.bytes(&log).unwrap()[..80].to_vec());
+
+    let error = open_with(disk.clone(), settings()).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Corruption, "{error}");
+    assert!(error.to_string().contains(log.file_name().unwrap().to_str().unwrap()), "{error}");
+
+    let given_up = Settings { recovery: RecoveryMode::PointInTime, ..settings() };
+    let db = open_with(disk.clone(), given_up.clone()).unwrap();
+    assert_eq!(db.keyspace("quiet").unwrap().get("k").unwrap(), None);
+    put_durable(&db, [11]);
+    disk = kill(&disk, db);
+    for settings in [given_up, settings()] {
+        let db = open_with(disk.clone(), settings).unwrap();
+        assert_eq!(numbers(&db.default_keyspace()), (1..=11).collect::<Vec<_>>());
         disk = kill(&disk, db);
     }
 }

@@ -153,7 +153,7 @@ impl Source {
 
     fn tell_skipped(&self, skipped: u64) {
         if skipped > 0 {
-            eprintln!("kiban: {}: {skipped} lines skipped", self.name);
+            eprintln!("kiban: {}: lines skipped: {skipped}", self.name);
         }
     }
 }

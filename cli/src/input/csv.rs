@@ -69,7 +69,7 @@ impl Csv {
         }
         let (found, expected) = (self.fields.ends.len(), self.columns.count);
         if found != expected {
-            let what = format!("it has {found} fields, the header has {expected}");
+            let what = format!("fields: found {found}, the header has {expected}");
             return Err(InputError::Line { line: lines.number(), what });
         }
         let field = |column: usize| &self.fields.bytes[self.fields.range(column)];
@@ -263,7 +263,7 @@ mod tests {
             Err(InputError::Line { line, what }) => (line, what),
             other => panic!("{other:?}"),
         };
-        assert_eq!(line(b"k,v\na,b\nc\n"), (3, "it has 1 fields, the header has 2".to_owned()));
+        assert_eq!(line(b"k,v\na,b\nc\n"), (3, "fields: found 1, the header has 2".to_owned()));
         assert_eq!(line(b"k,v\na,b,c\n").0, 2);
         assert_eq!(
             line(b"k,v\n\"a\"x,b\n"),

@@ -25,7 +25,11 @@ impl Store {
             return Ok(());
         }
         let output = levels.deepest().max(1);
-        self.compact_plan(&Plan { space: space.clone(), inputs, output, levels, rewrite: true })
+        let plan = Plan { space: space.clone(), inputs, output, levels, rewrite: true };
+        let done = self.compact_plan(&plan);
+        // Level 0 is empty, and it may be that no job of the background follows.
+        self.signal_room();
+        done
     }
 }
 

@@ -72,6 +72,7 @@ impl Store {
             return Err(no_such_keyspace(name, self));
         }
         let mut manifest = lock(&self.manifest);
+        self.check_open()?;
         // Somebody else may have made it while we waited.
         if let Some(space) = self.space_named(name) {
             return Ok(space);

@@ -105,10 +105,9 @@ impl Store {
     }
 
     fn verify_log(&self, report: &mut VerifyReport) -> Result<()> {
-        let (live, last_seq) = {
-            let manifest = lock(&self.manifest);
-            (manifest.state().logs, manifest.state().last_seq)
-        };
+        // Held on to, so that no flush lets a log go that these say is needed.
+        let manifest = lock(&self.manifest);
+        let (live, last_seq) = (manifest.state().logs, manifest.state().last_seq);
         let commit = lock(&self.commit);
         let logs = commit.journal.files();
         let replay = Replay {

@@ -43,7 +43,7 @@ pub(super) fn inspect(
     let footer = Footer::decode(&footer, file.len).map_err(|error| file.damaged(error))?;
     let salt = TableSalt::new(footer.table_id);
     let data_end = u64::from(footer.data_units) * UNIT;
-    let mut table = Table { file, salt, full: options.entries, out, first_error: None };
+    let mut table = Table { file, salt, full: options.entries, out, waste: 0, first_error: None };
     match options.page {
         Some(unit) => table.page(unit, &footer, data_end)?,
         None => {
@@ -64,6 +64,8 @@ struct Table<'a> {
     salt: TableSalt,
     full: bool,
     out: &'a mut dyn Write,
+    /// Bytes of data pages behind their last entries.
+    waste: u64,
     first_error: Option<FormatError>,
 }
 
@@ -92,7 +94,7 @@ impl Table<'_> {
         }
         self.full = true;
         match self.read_page(at, data_end, page_bytes)? {
-            Ok(page) => self.data_page(&page),
+            Ok(page) => self.data_page(&page).map(drop),
             Err(error) => self.note(Dump::new(), error),
         }
     }
@@ -105,14 +107,35 @@ impl Table<'_> {
         while at < end {
             match self.read_page(at, end, page_bytes)? {
                 Ok(page) => {
-                    self.data_page(&page)?;
-                    at += page.bytes.len().max(1) as u64;
+                    // The head of a run has a checksum of its own.
+                    let has_true_length = self.data_page(&page)? || page.is_jumbo;
+                    at = match has_true_length {
+                        true => at + page.bytes.len() as u64,
+                        false => self.resume(at, end, page_bytes)?,
+                    };
                 }
                 // Without its head nobody knows where a run ends.
                 Err(error) => return self.note(Dump::new(), error),
             }
         }
-        Ok(())
+        let mut dump = Dump::new();
+        let percent = 100.0 * self.waste as f64 / end.max(1) as f64;
+        dump.note(format!("{} of {end} bytes are free, {percent:.1} %", self.waste));
+        print(dump, self.out)
+    }
+
+    /// Where to go on behind a damaged page, whose length cannot be believed: at the first sound
+    /// page that starts where it may have ended.
+    fn resume(&self, at: u64, end: u64, page_bytes: u64) -> Result<u64, InspectError> {
+        let furthest = (at + page_bytes).min(end);
+        let mut next = at + UNIT;
+        while next < furthest {
+            if self.read_page(next, end, page_bytes)?.is_ok_and(|page| self.check(&page).is_ok()) {
+                return Ok(next);
+            }
+            next += UNIT;
+        }
+        Ok(furthest)
     }
 
     /// The page at `at`: all of it is inside the data pages.
@@ -126,7 +149,10 @@ impl Table<'_> {
         // More than a key and 64 bytes.
         let head = self.file.read(at, (KEY_BYTES_MAX as u64 + UNIT).min(end - at).max(UNIT.min(end - at)))?;
         if !is_jumbo(&head) {
-            let bytes = self.file.read(at, page_bytes.min(end - at))?;
+            let mut bytes = self.file.read(at, page_bytes.min(end - at))?;
+            // Where its length makes no sense, the page says so when it is checked.
+            let own = Page::parse(&bytes).map_or(bytes.len(), |page| page.bytes().len());
+            bytes.truncate(own);
             return Ok(Ok(DataPage { no, bytes, is_jumbo: false }));
         }
         let run_bytes = match Jumbo::parse(&head, self.salt.page(no)) {
@@ -140,11 +166,16 @@ impl Table<'_> {
         Ok(Ok(DataPage { no, bytes: self.file.read(at, run_bytes)?, is_jumbo: true }))
     }
 
-    fn data_page(&mut self, page: &DataPage) -> Result<(), InspectError> {
+    fn check(&self, page: &DataPage) -> Result<Summary, FormatError> {
+        let salt = self.salt.page(page.no);
+        if page.is_jumbo { check_jumbo(&page.bytes, salt) } else { check_page(&page.bytes, salt) }
+    }
+
+    /// Prints a page, and returns whether it is sound.
+    fn data_page(&mut self, page: &DataPage) -> Result<bool, InspectError> {
         let (salt, at) = (self.salt.page(page.no), page.offset());
         let mut dump = Dump::new();
-        let checked =
-            if page.is_jumbo { check_jumbo(&page.bytes, salt) } else { check_page(&page.bytes, salt) };
+        let checked = self.check(page);
         let result = if self.full {
             let what = if page.is_jumbo { ", a jumbo run" } else { "" };
             dump.heading(format!("data page {}{what}", page.no));
@@ -152,16 +183,20 @@ impl Table<'_> {
                 true => describe_jumbo(&page.bytes, salt, at, &mut dump),
                 false => describe_page(&page.bytes, at, &mut dump),
             };
-            described.and(checked.map(drop))
+            described.and(checked.map(|summary| self.waste += summary.waste as u64))
         } else {
-            checked.map(|what| {
-                dump.field(at, &page.bytes[..SHOWN_BYTES], format!("data page {}: {what}", page.no));
+            checked.map(|summary| {
+                self.waste += summary.waste as u64;
+                let what = format!("data page {}: {}", page.no, summary.what);
+                dump.field(at, &page.bytes[..SHOWN_BYTES], what);
             })
         };
+        let is_sound = result.is_ok();
         match result {
-            Ok(()) => print(dump, self.out),
-            Err(error) => self.note(dump, error.moved_by(at)),
+            Ok(()) => print(dump, self.out)?,
+            Err(error) => self.note(dump, error.moved_by(at))?,
         }
+        Ok(is_sound)
     }
 
     fn fence_pages(&mut self, range: Range<u64>) -> Result<(), InspectError> {
@@ -250,37 +285,44 @@ impl Table<'_> {
     }
 }
 
-/// Checks a page and says what is on it.
-fn check_page(bytes: &[u8], salt: u32) -> Result<String, FormatError> {
+/// What is on a page whose checks hold.
+struct Summary {
+    what: String,
+    /// Bytes behind the last entry.
+    waste: usize,
+}
+
+fn check_page(bytes: &[u8], salt: u32) -> Result<Summary, FormatError> {
     let page = Page::parse(bytes)?;
     page.check_crc(salt)?;
-    let mut ends = [Vec::new(), Vec::new()];
+    let (mut first, mut last, mut end) = (Vec::new(), Vec::new(), 0);
     for slot in 0..page.count() {
         let entry = page.entry(SlotNo(slot as u16))?;
         entry.verify()?;
+        end = entry.value_offset + entry.value.len();
+        last = entry.to_key();
         if slot == 0 {
-            ends[0] = entry.to_key();
-        }
-        if slot + 1 == page.count() {
-            ends[1] = entry.to_key();
+            first.clone_from(&last);
         }
     }
-    let [first, last] = ends;
-    Ok(format!("{} entries, {} to {}", page.count(), printable(&first), printable(&last)))
+    let waste = bytes.len().saturating_sub(end);
+    let (entries, first, last) = (page.count(), printable(&first), printable(&last));
+    Ok(Summary { what: format!("{entries} entries, {first} to {last}, {waste} bytes free"), waste })
 }
 
-/// Checks a jumbo run and says what it is.
-fn check_jumbo(bytes: &[u8], salt: u32) -> Result<String, FormatError> {
+fn check_jumbo(bytes: &[u8], salt: u32) -> Result<Summary, FormatError> {
     let jumbo = Jumbo::parse(bytes, salt)?;
     let end = jumbo.value_offset.saturating_add(jumbo.value_len as usize);
     let Some(value) = bytes.get(jumbo.value_offset..end) else {
         return Err(FormatError::invalid("data page", 0, "a value that reaches past its run"));
     };
     jumbo.entry(value).verify()?;
-    let units = jumbo.units;
-    Ok(format!(
-        "a jumbo run of {units} units, {}, a value of {} bytes",
-        printable(jumbo.key),
-        jumbo.value_len
-    ))
+    if let Some(at) = bytes[end..].iter().position(|byte| *byte != 0) {
+        return Err(FormatError::invalid("data page", (end + at) as u64, "padding that is not zero"));
+    }
+    let (units, key, value_bytes, waste) =
+        (jumbo.units, printable(jumbo.key), jumbo.value_len, bytes.len() - end);
+    let what =
+        format!("a jumbo run of {units} units, {key}, {value_bytes} bytes of value, {waste} bytes free");
+    Ok(Summary { what, waste })
 }

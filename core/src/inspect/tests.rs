@@ -69,7 +69,16 @@ fn a_table_is_told_in_lines_in_full_or_by_the_page() {
     let dir = store();
     let file = file_with(dir.path(), ".sst");
     let lines = text(&file, Options::new()).unwrap();
-    assert_has(&lines, &["data page 0: ", "entries, \"key000\" to \"key0", "a jumbo run of", "\"large\""]);
+    assert_has(
+        &lines,
+        &[
+            "data page 0: ",
+            "entries, \"key000\" to \"key0",
+            "a jumbo run of",
+            "\"large\"",
+            " bytes are free, ",
+        ],
+    );
     assert!(!lines.contains("slot 0"), "{lines}");
     let full = text(&file, Options::new().entries(true)).unwrap();
     assert_has(&full, &["slot 0: entry at", "key \"key059\"", "key \"large\""]);
@@ -137,6 +146,37 @@ fn every_changed_byte_of_a_table_is_told() {
         };
         assert!(matches!(kind, ErrorKind::Corruption | ErrorKind::Unsupported), "byte {at}: {message}");
         let _ = text(&copy, Options::new().entries(true));
+    }
+}
+
+/// A page's length stands on the page, so a damaged one may lie about where the next one starts.
+#[test]
+fn behind_a_damaged_page_of_a_table_with_long_ones_the_next_is_found() {
+    let dir = tempfile::tempdir().unwrap();
+    let db = Db::builder(dir.path()).settings(Settings::default()).open().unwrap();
+    for no in 0..12u32 {
+        // Four of these end in the 13th of the 16 units of the longest page.
+        db.default_keyspace().put(format!("key{no:03}"), vec![no as u8; 13_050]).unwrap();
+    }
+    db.flush().unwrap();
+    db.close().unwrap();
+    let file = file_with(dir.path(), ".sst");
+    let whole = fs::read(&file).unwrap();
+    assert_has(
+        &text(&file, Options::new()).unwrap(),
+        &["data page 13: 4 entries", "data page 26: 4 entries"],
+    );
+    let second = 13 * 4_096;
+    for (at, bit) in [(1, 0x10), (1, 0x40), (0, 1), (9_000, 1)] {
+        let mut bytes = whole.clone();
+        bytes[second + at] ^= bit;
+        fs::write(&file, bytes).unwrap();
+        let mut out = Vec::new();
+        let result = inspect(&file, Options::new(), &mut out);
+        assert!(matches!(result, Err(InspectError::File(_))), "byte {at}");
+        let shown = String::from_utf8(out).unwrap();
+        assert_has(&shown, &["data page 0: 4 entries", "data page 26: 4 entries", "fence page 39"]);
+        assert_eq!(shown.matches("DAMAGED").count(), 1, "byte {at}: {shown}");
     }
 }
 

@@ -94,11 +94,12 @@ impl Replay<'_> {
             let log = &chain[read];
             let goes_on = match read.checked_sub(1) {
                 None => begin.is_some(),
-                Some(before) => follows(&log.header, &chain[before].header, next_seq, &recovered),
+                Some(before) => self.follows(&log.header, &chain[before].header, next_seq, &recovered),
             };
             if !goes_on {
                 break;
             }
+            next_seq = next_seq.max(log.header.first_seq);
             // Only the file that follows this one says where its frames end.
             let next = chain.get(read + 1).filter(|next| next.header.previous == log.header.no);
             let end = next.map_or(u64::MAX, |next| next.header.previous_len);
@@ -112,6 +113,10 @@ impl Replay<'_> {
         }
         let dropped = chain.split_off(read);
         self.check_unproven(&dropped, next_seq)?;
+        if let Some(newest) = chain.last().filter(|_| next_seq <= self.last_seq) {
+            let what = format!("operation {next_seq} was durable before a table was and is missing");
+            self.refuse(Error::corruption(&newest.path, what))?;
+        }
         recovered.truncated_bytes += dropped.iter().map(|log| log.file.len()).sum::<u64>();
         let kept = |no: &FileNo| !recovered.logs.iter().any(|log| log.no == *no);
         recovered.discarded = self.files.iter().copied().filter(kept).collect();
@@ -185,6 +190,22 @@ impl Replay<'_> {
     fn begins(&self, header: &FileHeader) -> bool {
         let nothing_before = header.previous.0 == 0 || header.previous < self.live.oldest;
         nothing_before && header.first_seq.0 <= self.last_seq.0 + 1
+    }
+
+    /// Whether history goes on in this file: it says that it follows the file read before, up to
+    /// where that one was read, and begins with the next sequence. A later one is right where
+    /// [`RecoveryMode::PointInTime`] once left out operations among those that tables hold.
+    fn follows(
+        &self,
+        header: &FileHeader,
+        before: &FileHeader,
+        next_seq: SeqNo,
+        recovered: &Recovered,
+    ) -> bool {
+        let in_tables = next_seq < header.first_seq && header.first_seq.0 <= self.last_seq.0 + 1;
+        header.previous == before.no
+            && header.previous_len == recovered.previous_len
+            && (header.first_seq == next_seq || in_tables)
     }
 
     /// Reads one file. Where its frames end, and whether that is its whole.
@@ -287,14 +308,6 @@ impl Replay<'_> {
         }
         Ok(())
     }
-}
-
-/// Whether history goes on in this file: it says that it follows the file read before, up to
-/// where that one was read, and begins with the next sequence.
-fn follows(header: &FileHeader, before: &FileHeader, next_seq: SeqNo, recovered: &Recovered) -> bool {
-    header.previous == before.no
-        && header.previous_len == recovered.previous_len
-        && header.first_seq == next_seq
 }
 
 /// A file as the frame reader takes it.

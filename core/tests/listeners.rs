@@ -1,0 +1,141 @@
+//! Listeners that do what they should not, and listeners as a way to hold a background thread
+//! at a known place.
+
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking, its helpers too")]
+
+mod common {
+    pub(crate) mod memory;
+}
+
+use std::sync::mpsc::{Sender, channel};
+use std::sync::{Arc, Mutex, OnceLock};
+use std::thread;
+use std::time::Duration;
+
+use common::memory::{dir, open, settings};
+use kiban::storage::{Effect, Fault, MemStorage, Op, SimStorage, Storage};
+use kiban::{Db, Event, Settings};
+
+const LONG: Duration = Duration::from_secs(30);
+
+fn open_listening(
+    storage: impl Storage + 'static,
+    settings: Settings,
+    listener: impl Fn(&Event) + Send + Sync + 'static,
+) -> Db {
+    let builder = Db::builder(dir()).storage(Arc::new(storage)).settings(settings);
+    builder.on_event(Arc::new(listener)).open().unwrap()
+}
+
+/// Says that a place was reached, and stays there until it is let go.
+fn gate() -> (impl Fn() + Send + Sync + 'static, std::sync::mpsc::Receiver<()>, Sender<()>) {
+    let (reached, at_gate) = channel();
+    let (open, opened) = channel::<()>();
+    let (reached, opened) = (Mutex::new(reached), Mutex::new(opened));
+    let pass = move || {
+        let _ = reached.lock().unwrap().send(());
+        let _ = opened.lock().unwrap().recv_timeout(LONG);
+    };
+    (pass, at_gate, open)
+}
+
+#[test]
+fn a_listener_that_always_panics_stops_no_background_work() {
+    let disk = SimStorage::new(1);
+    let db = open_listening(disk.clone(), settings(), |event| panic!("of the test: {event:?}"));
+    let ks = db.default_keyspace();
+    ks.put("a", "1").unwrap();
+    disk.inject(Fault::at_op(Op::Append, 1, Effect::NoSpace).on(".sst").for_good());
+    assert!(db.flush().unwrap_err().is_disk_full());
+    disk.clear_faults();
+    db.flush().unwrap();
+    ks.compact().unwrap();
+    db.wait_idle().unwrap();
+    assert_eq!(ks.get("a").unwrap().unwrap(), b"1");
+    db.close().unwrap();
+}
+
+#[test]
+fn a_listener_may_close_the_store() {
+    let disk = MemStorage::new(1);
+    let handle: Arc<OnceLock<Db>> = Arc::default();
+    let (closed, was_closed) = channel();
+    let closed = Mutex::new(closed);
+    let inner = handle.clone();
+    let db = open_listening(disk.clone(), settings(), move |event| {
+        if matches!(event, Event::Flush { .. }) {
+            let result = inner.get().unwrap().close();
+            closed.lock().unwrap().send(result).unwrap();
+        }
+    });
+    handle.set(db.clone()).unwrap();
+    db.default_keyspace().put("a", "1").unwrap();
+    // It may come back before or after the listener is done.
+    let _ = db.flush();
+    was_closed.recv_timeout(LONG).unwrap().unwrap();
+    assert_eq!(open(&disk).default_keyspace().get("a").unwrap().unwrap(), b"1");
+}
+
+/// What a compaction writes after the directory was let go would land in another opener's store.
+#[test]
+fn closing_waits_for_a_compaction_of_another_caller() {
+    let disk = MemStorage::new(1);
+    let (pass, at_gate, open_gate) = gate();
+    let db = open_listening(disk.clone(), settings(), move |event| {
+        if matches!(event, Event::Compaction { .. }) {
+            pass();
+        }
+    });
+    let ks = db.default_keyspace();
+    ks.put("a", "1").unwrap();
+    thread::scope(|scope| {
+        let compaction = scope.spawn(|| ks.compact());
+        at_gate.recv_timeout(LONG).unwrap();
+        let closing = scope.spawn(|| db.close());
+        thread::sleep(Duration::from_millis(100));
+        assert!(!closing.is_finished(), "the directory was let go under a compaction");
+        open_gate.send(()).unwrap();
+        closing.join().unwrap().unwrap();
+        compaction.join().unwrap().unwrap();
+    });
+    assert!(ks.compact().is_err());
+    assert_eq!(open(&disk).default_keyspace().get("a").unwrap().unwrap(), b"1");
+}
+
+/// The only background thread is held up, so that nobody but the caller who compacts can wake the
+/// writer.
+#[test]
+fn a_writer_that_waits_for_level_0_goes_on_after_a_compaction_of_another_caller() {
+    let (pass, at_gate, open_gate) = gate();
+    let (stalled, is_stalled) = channel();
+    let stalled = Mutex::new(stalled);
+    let flushes = Mutex::new(0);
+    let settings =
+        Settings { memtable_bytes: 1 << 10, level0_tables: 2, level0_stall_tables: 2, ..settings() };
+    let db = open_listening(MemStorage::new(1), settings, move |event| match event {
+        Event::Flush { .. } => {
+            let mut count = flushes.lock().unwrap();
+            *count += 1;
+            if *count == 2 {
+                pass();
+            }
+        }
+        Event::WriteStall { .. } => stalled.lock().unwrap().send(()).unwrap(),
+        _ => {}
+    });
+    let ks = db.default_keyspace();
+    ks.put("a", [1; 2 << 10]).unwrap();
+    db.wait_idle().unwrap();
+    ks.put("b", [2; 2 << 10]).unwrap();
+    at_gate.recv_timeout(LONG).unwrap();
+    let (written, was_written) = channel();
+    let writer = ks.clone();
+    let thread = thread::spawn(move || written.send(writer.put("c", "3")));
+    is_stalled.recv_timeout(LONG).unwrap();
+    thread::sleep(Duration::from_millis(20));
+    ks.compact().unwrap();
+    was_written.recv_timeout(LONG).expect("the writer was never woken").unwrap();
+    thread.join().unwrap().unwrap();
+    open_gate.send(()).unwrap();
+    assert_eq!(ks.iter().count(), 3);
+}
