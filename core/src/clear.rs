@@ -60,6 +60,7 @@ impl Store {
         // Nothing that was written before may be lost while this is kept.
         let dropped = self.sync_through(last).and_then(|()| {
             let mut manifest = lock(&self.manifest);
+            self.check_open()?;
             let next_file = FileNo(self.next_file.load(Ordering::Relaxed));
             // A log that goes because only this keyspace is in it must not leave a gap.
             let changes =
@@ -93,6 +94,7 @@ impl Store {
     /// Takes the tables of a cleared keyspace out of the manifest.
     fn forget_tables(&self, space: &Arc<Space>, old: &View, seq: SeqNo) -> Result<()> {
         let mut manifest = lock(&self.manifest);
+        self.check_open()?;
         if !space.is_dropped() {
             let mut changes = stale_tables(manifest.state(), space);
             changes.extend([
