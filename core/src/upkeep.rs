@@ -192,7 +192,26 @@ fn work(store: &Weak<Store>) {
             let message = format!("a background thread of store {} panicked", store.dir.display());
             Err(Error::new(ErrorKind::Io, message))
         });
-        finish_job(&store, &job, result);
+        let done = Done::of(&job);
+        // What it held on to goes before it is over: when all is idle, files are at rest.
+        drop(job);
+        finish_job(&store, &done, result);
+    }
+}
+
+/// A job that is over.
+struct Done {
+    keyspace: KeyspaceId,
+    /// The tables of a compaction.
+    tables: Option<Vec<FileNo>>,
+}
+
+impl Done {
+    fn of(job: &Job) -> Self {
+        match job {
+            Job::Flush(space) => Self { keyspace: space.id, tables: None },
+            Job::Compact(plan) => Self { keyspace: plan.space.id, tables: Some(plan.numbers().collect()) },
+        }
     }
 }
 
@@ -229,7 +248,7 @@ fn find_job(store: &Store, state: &State) -> Option<Job> {
     free.find_map(|space| pick(space, &store.settings, &state.busy)).map(Job::Compact)
 }
 
-fn finish_job(store: &Store, job: &Job, result: Result<()>) {
+fn finish_job(store: &Store, done: &Done, result: Result<()>) {
     let failed = result.err().filter(|error| error.kind() != ErrorKind::Closed);
     if let Some(error) = &failed {
         store.listener.tell(|| Event::BackgroundError { message: error.to_string() });
@@ -239,8 +258,8 @@ fn finish_job(store: &Store, job: &Job, result: Result<()>) {
     let mut state = lock(&store.upkeep.state);
     state.failures += u64::from(failed.is_some());
     state.last_error.clone_from(&failed);
-    if let (Job::Compact(plan), Some(damage)) = (job, damage) {
-        state.damage.insert(plan.space.id, damage);
+    if let (Some(_), Some(damage)) = (&done.tables, damage) {
+        state.damage.insert(done.keyspace, damage);
     }
     store.upkeep.changed.notify_all();
     drop(state);
@@ -250,17 +269,15 @@ fn finish_job(store: &Store, job: &Job, result: Result<()>) {
         // Its memtable or tables stay busy while we wait, so that nobody tries again at once.
         state = wait_for(&store.upkeep.changed, state, RETRY_AFTER);
     }
-    match job {
-        Job::Flush(space) => {
-            state.flushing.remove(&space.id);
+    match &done.tables {
+        None => {
+            state.flushing.remove(&done.keyspace);
         }
-        Job::Compact(plan) => {
+        Some(tables) => {
             if !is_damage {
-                plan.numbers().for_each(|no| {
-                    state.busy.remove(&no);
-                });
+                state.busy.retain(|no| !tables.contains(no));
             }
-            if let Some(running) = state.compacting.get_mut(&plan.space.id) {
+            if let Some(running) = state.compacting.get_mut(&done.keyspace) {
                 *running -= 1;
             }
         }
