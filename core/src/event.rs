@@ -63,9 +63,12 @@ pub enum Event {
     },
 }
 
+/// A caller's function that takes events.
+type Callback = Arc<dyn Fn(&Event) + Send + Sync>;
+
 /// Who is told.
 #[derive(Clone, Default)]
-pub(crate) struct Listener(Option<Arc<dyn Fn(&Event) + Send + Sync>>);
+pub(crate) struct Listener(Option<Callback>);
 
 impl std::fmt::Debug for Listener {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -74,7 +77,7 @@ impl std::fmt::Debug for Listener {
 }
 
 impl Listener {
-    pub(crate) fn new(listener: Arc<dyn Fn(&Event) + Send + Sync>) -> Self {
+    pub(crate) fn new(listener: Callback) -> Self {
         Self(Some(listener))
     }
 
