@@ -10,6 +10,7 @@ use crate::error::Result;
 use crate::event::Event;
 use crate::files;
 use crate::levels::{LevelsChange, TableHandle};
+use crate::log::Journal;
 use crate::memtable::Memtable;
 use crate::output::{NewTable, Output};
 use crate::retention::Retention;
@@ -52,6 +53,23 @@ impl Store {
         if let Some(largest) = with_entries.max_by_key(|space| space.view().active.bytes()) {
             largest.seal();
             self.upkeep.wake();
+        }
+    }
+
+    /// Where the logs have become too long: seals the memtables that keep the oldest one. Under
+    /// the commit lock.
+    pub(crate) fn seal_what_keeps_logs(&self, journal: &Journal) {
+        if journal.bytes() <= self.settings.log_bytes_max {
+            return;
+        }
+        let Some(oldest) = journal.oldest_sealed() else { return };
+        for (id, last) in &oldest.keyspaces {
+            let Some(space) = self.space(*id) else { continue };
+            let least = space.view().active.seq_range().map(|(least, _)| least);
+            if least.is_some_and(|least| least <= *last) {
+                space.seal();
+                self.upkeep.wake();
+            }
         }
     }
 
