@@ -26,15 +26,14 @@ pub(crate) fn push_text(out: &mut Vec<u8>, bytes: &[u8], hex: bool) {
 
 /// `bytes` as text for a message.
 pub(crate) fn shown(bytes: &[u8]) -> String {
-    const SHOWN_BYTES: usize = 80;
+    const SHOWN_CHARS: usize = 80;
     let mut out = Vec::new();
     push_text(&mut out, bytes, false);
-    let mut text = String::from_utf8_lossy(&out).into_owned();
-    if text.len() > SHOWN_BYTES {
-        text.truncate(text.floor_char_boundary(SHOWN_BYTES));
-        text.push_str("...");
+    let text = String::from_utf8_lossy(&out);
+    match text.char_indices().nth(SHOWN_CHARS) {
+        Some((end, _)) => format!("{}...", &text[..end]),
+        None => text.into_owned(),
     }
-    text
 }
 
 fn is_plain(bytes: &[u8]) -> bool {

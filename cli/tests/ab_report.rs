@@ -52,7 +52,7 @@ fn cell_gaps(cell: &Value) -> Vec<String> {
     if cell["status"] != "ok" {
         gaps.push(format!("status {}, error {}", cell["status"], cell["error"]));
     }
-    if !cell["checked"].as_u64().is_some_and(|checked| checked > 0) {
+    if cell["checked"].as_u64().is_none_or(|checked| checked == 0) {
         gaps.push("no answer was checked".to_owned());
     }
     if !is_positive(&cell["noise_floor"]) {

@@ -8,7 +8,7 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, PoisonError};
 
 use kiban_formats::manifest::{Change, State};
-use kiban_formats::{FileNo, SeqNo};
+use kiban_formats::{FileNo, KeyspaceId, SeqNo};
 
 use crate::error::Result;
 use crate::levels::TableHandle;
@@ -96,7 +96,7 @@ impl Store {
         let mut manifest = lock(&self.manifest);
         self.check_open()?;
         if !space.is_dropped() {
-            let mut changes = stale_tables(manifest.state(), space);
+            let mut changes = stale_tables(manifest.state(), space.id, seq);
             changes.extend([
                 Change::Flushed { keyspace: space.id, seq },
                 Change::LastSeq(seq),
@@ -115,10 +115,11 @@ impl Store {
     /// Takes tables out of the manifest that were put in while their keyspace was being cleared.
     pub(crate) fn forget_late(&self, space: &Space, tables: &[Arc<TableHandle>]) -> Result<()> {
         // The log must say that the keyspace was cleared before the manifest forgets.
-        self.sync_through(space.view().since())?;
+        let since = space.view().since();
+        self.sync_through(since)?;
         let mut manifest = lock(&self.manifest);
         if !space.is_dropped() {
-            let changes = stale_tables(manifest.state(), space);
+            let changes = stale_tables(manifest.state(), space.id, since);
             manifest.append(&changes, || self.new_file_no())?;
         }
         drop(manifest);
@@ -137,10 +138,10 @@ impl Store {
     }
 }
 
-/// The changes that take tables from before the last clear out of the manifest.
-pub(crate) fn stale_tables(state: &State, space: &Space) -> Vec<Change> {
-    let since = space.view().since();
-    let tables = state.keyspaces.get(&space.id).map_or(&[][..], |space| &space.tables);
+/// The changes that take tables from before a clear at `since` out of the manifest. The log must
+/// be durable through that sequence.
+pub(crate) fn stale_tables(state: &State, keyspace: KeyspaceId, since: SeqNo) -> Vec<Change> {
+    let tables = state.keyspaces.get(&keyspace).map_or(&[][..], |space| &space.tables);
     let stale = tables.iter().filter(|table| table.max_seq < since);
-    stale.map(|table| Change::RemoveTable { keyspace: space.id, no: table.no }).collect()
+    stale.map(|table| Change::RemoveTable { keyspace, no: table.no }).collect()
 }

@@ -229,7 +229,9 @@ impl Store {
         }
         let first = commit.next_seq;
         let last = SeqNo(first.0 + count - 1);
-        commit.journal.prepare(first, || self.new_file_no())?;
+        if commit.journal.prepare(first, || self.new_file_no())? {
+            self.seal_what_keeps_logs(&commit.journal);
+        }
         let appended = append(&mut commit.journal);
         appended.map_err(|cause| commit.halt(&cause))?;
         for space in spaces {

@@ -63,7 +63,7 @@ pub enum Event {
     },
 }
 
-/// What is called with each event.
+/// A caller's function that takes events.
 type Callback = Arc<dyn Fn(&Event) + Send + Sync>;
 
 /// Who is told.

@@ -11,6 +11,7 @@ use crate::error::Result;
 use crate::event::Event;
 use crate::files;
 use crate::levels::TableHandle;
+use crate::log::Journal;
 use crate::memtable::Memtable;
 use crate::output::{NewTable, Output};
 use crate::retention::Retention;
@@ -55,6 +56,23 @@ impl Store {
         if let Some(largest) = with_entries.max_by_key(|space| space.view().active.bytes()) {
             largest.seal();
             self.upkeep.wake();
+        }
+    }
+
+    /// Where the logs have become too long: seals the memtables that keep the oldest one. Under
+    /// the commit lock.
+    pub(crate) fn seal_what_keeps_logs(&self, journal: &Journal) {
+        if journal.bytes() <= self.settings.log_bytes_max {
+            return;
+        }
+        let Some(oldest) = journal.oldest_sealed() else { return };
+        for (id, last) in &oldest.keyspaces {
+            let Some(space) = self.space(*id) else { continue };
+            let least = space.view().active.seq_range().map(|(least, _)| least);
+            if least.is_some_and(|least| least <= *last) {
+                space.seal();
+                self.upkeep.wake();
+            }
         }
     }
 
@@ -111,7 +129,8 @@ impl Store {
     ) -> Result<Option<Arc<TableHandle>>> {
         let mut manifest = lock(&self.manifest);
         let table = Arc::new(TableHandle::new(table.meta, table.path, self.storage.clone()));
-        if space.is_dropped() || !space.view().has_sealed(memtable) {
+        let view = space.view_owned();
+        if space.is_dropped() || !view.has_sealed(memtable) {
             table.make_obsolete();
             return Ok(None);
         }
@@ -119,7 +138,7 @@ impl Store {
         let live = lock(&self.commit)
             .journal
             .needed(next_file, |id, last| self.is_flushed((space.id, greatest), id, last));
-        let mut changes = stale_tables(manifest.state(), space);
+        let mut changes = stale_tables(manifest.state(), space.id, view.since());
         changes.extend([
             Change::AddTable { keyspace: space.id, table: table.meta.clone() },
             Change::Flushed { keyspace: space.id, seq: greatest },

@@ -15,7 +15,7 @@ pub struct Stats {
     pub memory: MemoryStats,
     /// Pages that reads touched.
     pub pages: PageStats,
-    /// Bytes of the log file that is written to.
+    /// Bytes of the log files.
     pub log_bytes: u64,
     /// Log files that are still needed.
     pub log_files: u64,
@@ -103,7 +103,7 @@ impl Store {
         keyspaces.sort_by(|a, b| a.name.cmp(&b.name));
         let (log_bytes, log_files) = {
             let commit = lock(&self.commit);
-            (commit.journal.active_bytes(), commit.journal.file_count() as u64)
+            (commit.journal.bytes(), commit.journal.file_count() as u64)
         };
         let memory = MemoryStats {
             memtable_bytes: keyspaces.iter().map(|space| space.memtable_bytes).sum(),

@@ -13,7 +13,7 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use common::memory::{open_with, settings};
+use common::memory::open;
 use kiban::Durability;
 use kiban::storage::{DirEntry, Lock, LockMode, MemStorage, ReadFile, Storage, SyncFile, WriteFile};
 
@@ -103,7 +103,7 @@ fn a_log_is_not_removed_under_a_sync_that_is_about_to_open_it() {
         sync_begun: Arc::default(),
         removed: Arc::default(),
     };
-    let db = open_with(disk.clone(), settings()).unwrap();
+    let db = open(&disk);
     let ks = db.default_keyspace();
     ks.put_with("a", "1", Durability::Sync).unwrap();
     disk.armed.store(true, Ordering::SeqCst);

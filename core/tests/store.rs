@@ -2,7 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
 
-use kiban::{Db, Durability, ErrorKind, WriteBatch};
+use kiban::{Db, Durability, ErrorKind, Settings, WriteBatch};
 
 fn directory() -> tempfile::TempDir {
     tempfile::tempdir().unwrap()
@@ -144,6 +144,27 @@ fn keyspaces_are_apart_and_a_batch_spans_them() {
     for name in ["", "a\nb", &"x".repeat(256)] {
         assert_eq!(db.keyspace(name).unwrap_err().kind(), ErrorKind::InvalidArgument);
     }
+}
+
+#[test]
+fn a_keyspace_that_keeps_an_old_log_is_flushed_when_the_logs_are_too_long() {
+    let dir = directory();
+    let settings = Settings {
+        memtable_bytes: 64 << 10,
+        memtables_total_bytes: 1 << 20,
+        log_bytes_max: 256 << 10,
+        ..Settings::default()
+    };
+    let db = Db::builder(dir.path()).settings(settings).open().unwrap();
+    let (quiet, busy) = (db.keyspace("quiet").unwrap(), db.default_keyspace());
+    quiet.put("k", "v").unwrap();
+    for key in 0..2_000_u32 {
+        busy.put(key.to_be_bytes(), [7; 1000]).unwrap();
+    }
+    db.wait_idle().unwrap();
+    let log_bytes = db.stats().log_bytes;
+    assert!(log_bytes < 512 << 10, "{log_bytes} bytes of log");
+    assert_eq!(quiet.get("k").unwrap().unwrap(), b"v");
 }
 
 #[test]

@@ -216,8 +216,11 @@ mod tests {
         Spec { origin: Origin::of(file), format: None, key: None, value: None }
     }
 
-    /// What the input holds: a record, or the number of a refused line.
-    fn read(name: &str, format: Option<Format>, text: &[u8]) -> Vec<Result<(Vec<u8>, Vec<u8>), u64>> {
+    /// A record, or the number of a refused line.
+    type Found = Result<(Vec<u8>, Vec<u8>), u64>;
+
+    /// What the input holds.
+    fn read(name: &str, format: Option<Format>, text: &[u8]) -> Vec<Found> {
         let dir = tempfile::tempdir().unwrap();
         let file = dir.path().join(name);
         std::fs::write(&file, text).unwrap();
@@ -233,7 +236,7 @@ mod tests {
         }
     }
 
-    fn pair(key: &[u8], value: &[u8]) -> Result<(Vec<u8>, Vec<u8>), u64> {
+    fn pair(key: &[u8], value: &[u8]) -> Found {
         Ok((key.to_vec(), value.to_vec()))
     }
 

@@ -51,7 +51,6 @@ struct Active {
     file: Box<dyn WriteFile>,
     syncer: Arc<dyn SyncFile>,
     salt: u32,
-    len: u64,
 }
 
 /// What a sync has to do.
@@ -122,14 +121,14 @@ impl Journal {
         self.sealed = recovered.logs.into();
     }
 
-    /// Makes sure that there is a file to append to. Nothing is logged by it: a failure leaves
-    /// the log as it was.
-    pub(crate) fn prepare(&mut self, first_seq: SeqNo, new_no: impl FnOnce() -> FileNo) -> Result<()> {
-        if self.active.as_ref().is_some_and(|active| active.len >= self.rotate_bytes) {
+    /// Makes sure that there is a file to append to, and says whether it is a new one. Nothing is
+    /// logged by it: a failure leaves the log as it was.
+    pub(crate) fn prepare(&mut self, first_seq: SeqNo, new_no: impl FnOnce() -> FileNo) -> Result<bool> {
+        if self.active.as_ref().is_some_and(|active| active.log.bytes >= self.rotate_bytes) {
             self.retire_active();
         }
         if self.active.is_some() {
-            return Ok(());
+            return Ok(false);
         }
         let header = FileHeader {
             kind: FileKind::Log,
@@ -148,14 +147,13 @@ impl Journal {
         }
         let (file, syncer) = created.map_err(|source| Error::io("create", &path, source))?;
         self.active = Some(Active {
-            log: LiveLog { no: header.no, keyspaces: BTreeMap::new() },
+            log: LiveLog { no: header.no, keyspaces: BTreeMap::new(), bytes: FILE_HEADER_BYTES as u64 },
             path,
             file,
             syncer,
             salt: header.salt(),
-            len: FILE_HEADER_BYTES as u64,
         });
-        Ok(())
+        Ok(true)
     }
 
     fn create(
@@ -216,7 +214,7 @@ impl Journal {
 
     fn append(&mut self, kind: u8, payload: &[&[u8]]) -> Result<()> {
         let Some(active) = &mut self.active else { unreachable!("a file was prepared") };
-        let header = FrameHeader::new(kind, self.durable.0, active.len, payload);
+        let header = FrameHeader::new(kind, self.durable.0, active.log.bytes, payload);
         let tail = frame_tail(header.payload_len);
         let frame_len = FRAME_HEADER_BYTES as u64 + header.payload_len + tail.len() as u64;
         let header = header.encode(active.salt);
@@ -234,7 +232,7 @@ impl Journal {
             active.file.append(&parts)
         };
         appended.map_err(|source| Error::io("append to", &active.path, source))?;
-        active.len += frame_len;
+        active.log.bytes += frame_len;
         Ok(())
     }
 
@@ -249,7 +247,7 @@ impl Journal {
     pub(crate) fn retire_active(&mut self) {
         if let Some(active) = self.active.take() {
             self.previous = active.log.no;
-            self.previous_len = active.len;
+            self.previous_len = active.log.bytes;
             self.unsynced.push(active.log.no);
             self.sealed.push_back(active.log);
         }
@@ -304,9 +302,15 @@ impl Journal {
         released
     }
 
-    /// Bytes in the active file.
-    pub(crate) fn active_bytes(&self) -> u64 {
-        self.active.as_ref().map_or(0, |active| active.len)
+    /// Bytes of the files that hold the log.
+    pub(crate) fn bytes(&self) -> u64 {
+        let active = self.active.as_ref().map_or(0, |active| active.log.bytes);
+        active + self.sealed.iter().map(|log| log.bytes).sum::<u64>()
+    }
+
+    /// The oldest file, if it is no longer appended to.
+    pub(crate) fn oldest_sealed(&self) -> Option<&LiveLog> {
+        self.sealed.front()
     }
 
     /// The files that hold the log, oldest first.

@@ -28,6 +28,8 @@ pub(crate) struct LiveLog {
     pub(crate) no: FileNo,
     /// The greatest sequence of each keyspace in it.
     pub(crate) keyspaces: BTreeMap<KeyspaceId, SeqNo>,
+    /// Its bytes up to the end of its frames.
+    pub(crate) bytes: u64,
 }
 
 /// What was found in the log.
@@ -217,10 +219,12 @@ impl Replay<'_> {
         recovered: &mut Recovered,
         apply: &mut impl FnMut(SeqNo, &LogOp<'_>) -> Result<()>,
     ) -> Result<(u64, bool)> {
-        let mut live = LiveLog { no: log.header.no, keyspaces: BTreeMap::new() };
+        let mut live =
+            LiveLog { no: log.header.no, keyspaces: BTreeMap::new(), bytes: FILE_HEADER_BYTES as u64 };
         let mut reader = FrameReader::new(&log.file, &log.header, FILE_HEADER_BYTES as u64, end);
         let whole = loop {
             let start = reader.offset();
+            live.bytes = start;
             match reader.next(next_seq.0) {
                 Ok(Next::Frame(frame)) => {
                     match self.read_frame(log, &frame, next_seq, recovered, &mut live, apply) {

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use kiban::storage::{MemStorage, Storage};
+use kiban::storage::Storage;
 use kiban::{Db, Result, Settings};
 
 pub(crate) fn dir() -> &'static Path {
@@ -18,6 +18,6 @@ pub(crate) fn open_with(storage: impl Storage + 'static, settings: Settings) -> 
     Db::builder(dir()).storage(Arc::new(storage)).settings(settings).open()
 }
 
-pub(crate) fn open(disk: &MemStorage) -> Db {
+pub(crate) fn open(disk: &(impl Storage + Clone + 'static)) -> Db {
     open_with(disk.clone(), settings()).unwrap()
 }
