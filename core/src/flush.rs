@@ -89,6 +89,7 @@ impl Store {
         // Log before table: a power cut must not keep a part of a batch, or this and not what
         // was written before it.
         self.sync_through(greatest)?;
+        lock(&self.manifest).mend(|| self.new_file_no())?;
         let Some(table) = self.write_table(&memtable)? else { return Ok(()) };
         let table = self.publish_flush(space, &memtable, table, greatest)?;
         self.listener.tell(|| Event::Flush {
@@ -135,7 +136,10 @@ impl Store {
             Change::NextFile(next_file),
             Change::Logs(live),
         ];
-        manifest.append(&changes, || self.new_file_no())?;
+        if let Err(error) = manifest.append(&changes, || self.new_file_no()) {
+            manifest.abandon([table.path]);
+            return Err(error);
+        }
         let table = Arc::new(TableHandle::new(table.meta, table.path, self.storage.clone()));
         self.replace_by_table(space, memtable, Some(table.clone()));
         space.set_flushed(greatest);
