@@ -92,6 +92,7 @@ impl Store {
         // Log before table: a power cut must not keep a part of a batch, or this and not what
         // was written before it.
         self.sync_through(greatest)?;
+        lock(&self.manifest).mend(|| self.new_file_no())?;
         let Some(table) = self.write_table(&memtable)? else { return Ok(()) };
         let Some(table) = self.publish_flush(space, &memtable, table, greatest)? else { return Ok(()) };
         self.listener.tell(|| Event::Flush {
@@ -146,7 +147,10 @@ impl Store {
             Change::NextFile(next_file),
             Change::Logs(live),
         ]);
-        manifest.append(&changes, || self.new_file_no())?;
+        if let Err(error) = manifest.append(&changes, || self.new_file_no()) {
+            manifest.abandon([self.dir.join(files::table(table.meta.no))]);
+            return Err(error);
+        }
         let replaced = self.replace_memtable(space, memtable, Some(table.clone()));
         space.set_flushed(greatest);
         let released = lock(&self.commit).journal.release(live);

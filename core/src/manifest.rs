@@ -34,6 +34,8 @@ pub(crate) struct ManifestStore {
     /// Open for appending: written by this process, and not broken.
     writer: Option<Writer>,
     footing: Footing,
+    /// Tables that an append which failed may have named.
+    abandoned: Vec<PathBuf>,
 }
 
 /// Whether the state may be relied on: after the death of a process the next one reads edits
@@ -61,7 +63,8 @@ impl ManifestStore {
     /// A store that is not on disk yet: the first append makes it.
     pub(crate) fn create(storage: Arc<dyn Storage>, dir: &Path, store_id: StoreId) -> Self {
         let (dir, state) = (dir.to_owned(), State::default());
-        Self { storage, dir, store_id, state, current: FileNo(0), writer: None, footing: Footing::Durable }
+        let (footing, abandoned) = (Footing::Durable, Vec::new());
+        Self { storage, dir, store_id, state, current: FileNo(0), writer: None, footing, abandoned }
     }
 
     /// Reads the pointer file and the manifest it names.
@@ -70,7 +73,8 @@ impl ManifestStore {
         let path = dir.join(files::manifest(pointer.manifest));
         let state = read_state(&*storage, &path, &pointer)?;
         let (dir, store_id, current) = (dir.to_owned(), pointer.store_id, pointer.manifest);
-        Ok(Self { storage, dir, store_id, state, current, writer: None, footing: Footing::Read })
+        let (footing, abandoned) = (Footing::Read, Vec::new());
+        Ok(Self { storage, dir, store_id, state, current, writer: None, footing, abandoned })
     }
 
     pub(crate) fn store_id(&self) -> StoreId {
@@ -108,6 +112,24 @@ impl ManifestStore {
             writer.append(EDIT, &encode_changes(changes))?;
             self.writer = Some(writer);
         }
+        self.state = state;
+        Ok(())
+    }
+
+    /// The append that was to name these tables failed. They must stay until a manifest without
+    /// them holds: the one that the append broke may have got its record.
+    pub(crate) fn abandon(&mut self, tables: impl IntoIterator<Item = PathBuf>) {
+        self.abandoned.extend(tables);
+    }
+
+    /// Removes abandoned tables. To be called before another one is written: where the manifest
+    /// fails again and again, tables must not pile up.
+    pub(crate) fn mend(&mut self, new_no: impl FnOnce() -> FileNo) -> Result<()> {
+        if self.abandoned.is_empty() {
+            return Ok(());
+        }
+        let mut state = self.state.clone();
+        self.switch(&mut state, new_no())?;
         self.state = state;
         Ok(())
     }
@@ -157,6 +179,9 @@ impl ManifestStore {
         if old.0 != 0 {
             // Garbage from now on; what stays is removed by the next open.
             let _ = self.storage.remove(&self.dir.join(files::manifest(old)));
+        }
+        for table in std::mem::take(&mut self.abandoned) {
+            let _ = self.storage.remove(&table);
         }
         Ok(())
     }

@@ -116,9 +116,14 @@ impl Machine {
     /// any other failure is one of the engine.
     fn open(&mut self, settings: Settings) -> Option<Store> {
         let peeked = if self.rng.percent(25) { self.peek() } else { None };
+        let verify = self.rng.percent(15);
         let opened = Store::open(Arc::new(self.disk.clone()), settings).and_then(|store| {
             let contents = store.contents()?;
             store.check_reads(&contents)?;
+            if verify {
+                let report = store.db.verify()?;
+                assert!(report.is_clean(), "{:?}", report.problems);
+            }
             Ok((store, contents))
         });
         let (store, contents) = match opened {
@@ -164,6 +169,12 @@ impl Machine {
                 self.history.acked
             }
             10..13 => {
+                let space = self.rng.pick(&store.spaces);
+                space.compact().map_err(report)?;
+                // What is in memory is flushed first, of this keyspace only.
+                0
+            }
+            13..16 => {
                 let found = store.contents().map_err(report)?;
                 assert!(found == self.history.now(), "a running store lost or made something");
                 0

@@ -128,6 +128,11 @@ fn workload(disk: &SimStorage, settings: &Settings, ledger: &mut Ledger) {
             let durable = match step {
                 6 => store.db.flush(),
                 9 => store.db.sync(),
+                11 => {
+                    // May fail; takes nothing away and makes nothing durable that counts here.
+                    store.spaces[0].compact().ok();
+                    continue;
+                }
                 _ => continue,
             };
             if durable.is_ok() {
@@ -341,6 +346,24 @@ fn a_full_disk_under_a_flush_stalls_writes_and_lets_them_go_on_later() {
     }
     let left = Store::open(Arc::new(disk.kill()), tiny()).unwrap();
     assert_eq!(left.contents().unwrap()[0].len(), acked as usize);
+}
+
+/// A flush is tried again and again, and each time writes a table before the manifest fails.
+#[test]
+fn tables_do_not_pile_up_while_the_manifest_fails() {
+    let disk = SimStorage::new(1);
+    let store = Store::open(Arc::new(disk.clone()), tiny()).unwrap();
+    disk.inject(Fault::at_op(Op::Append, 1, Effect::NoSpace).on("MANIFEST").for_good());
+    store.spaces[0].put("k", "v").unwrap();
+    let tables = || disk.list(dir()).unwrap().iter().filter(|entry| entry.name.contains(".sst")).count();
+    for _ in 0..3 {
+        assert!(store.db.flush().unwrap_err().is_disk_full());
+        assert!(tables() <= 1, "{} tables", tables());
+    }
+    disk.clear_faults();
+    store.db.flush().unwrap();
+    assert_eq!(tables(), 1);
+    assert_eq!(store.spaces[0].get("k").unwrap().unwrap(), b"v");
 }
 
 /// The whole disk fills up, log and all, at many sizes.

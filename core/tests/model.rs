@@ -74,7 +74,12 @@ impl Run {
             740..770 => self.walk_a_cursor(),
             770..800 => self.take_snapshot(),
             800..880 => self.read_snapshot(),
-            880..900 => self.release(),
+            880..890 => self.release(),
+            890..897 => self.compact(),
+            897..900 => {
+                let report = self.store.db.verify().unwrap();
+                assert!(report.is_clean(), "{:?}", report.problems);
+            }
             900..930 => self.store.db.flush().unwrap(),
             930..945 => self.store.spaces[0].flush().unwrap(),
             945..960 => self.store.db.sync().unwrap(),
@@ -238,6 +243,15 @@ impl Run {
         if !self.iters.is_empty() {
             let no = self.rng.below(self.iters.len());
             self.iters.swap_remove(no);
+        }
+    }
+
+    fn compact(&mut self) {
+        let no = self.rng.below(2);
+        let space = &self.store.spaces[no];
+        match self.rng.percent(50) {
+            true => space.compact().unwrap(),
+            false => space.compact_range(random_range(&mut self.rng)).unwrap(),
         }
     }
 

@@ -9,6 +9,7 @@ use kiban_formats::{FileNo, Kind, Level, SeqNo};
 use super::{Plan, overlapping};
 use crate::error::Result;
 use crate::event::Event;
+use crate::files;
 use crate::iter::Merge;
 use crate::levels::{Levels, LevelsChange, TableHandle};
 use crate::output::{NewTable, Output};
@@ -28,6 +29,7 @@ impl Store {
     /// # Errors
     /// The tables are as they were before.
     pub(crate) fn compact_plan(&self, plan: &Plan) -> Result<()> {
+        lock(&self.manifest).mend(|| self.new_file_no())?;
         let change = if plan.is_move() { moved(plan) } else { self.merge(plan)? };
         let changes = manifest_changes(plan, &change, FileNo(self.next_file.load(Ordering::Relaxed)));
         let mut manifest = lock(&self.manifest);
@@ -40,7 +42,13 @@ impl Store {
             }
             return Ok(());
         }
-        manifest.append(&changes, || self.new_file_no())?;
+        if let Err(error) = manifest.append(&changes, || self.new_file_no()) {
+            if !plan.is_move() {
+                let written = change.added.iter().map(|table| table.meta.no);
+                manifest.abandon(written.map(|no| self.dir.join(files::table(no))));
+            }
+            return Err(error);
+        }
         let replaced = plan.space.replace_tables(&change);
         drop(manifest);
         if !replaced {

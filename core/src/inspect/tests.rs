@@ -156,7 +156,7 @@ fn behind_a_damaged_page_of_a_table_with_long_ones_the_next_is_found() {
     let db = Db::builder(dir.path()).settings(Settings::default()).open().unwrap();
     for no in 0..12u32 {
         // Four of these end in the 13th of the 16 units of the longest page.
-        db.default_keyspace().put(format!("key{no:03}"), vec![no as u8; 13_050]).unwrap();
+        db.default_keyspace().put(format!("key{no:03}"), vec![no as u8; 13_090]).unwrap();
     }
     db.flush().unwrap();
     db.close().unwrap();

@@ -26,6 +26,7 @@ pub(super) struct Pages {
     map: Option<Arc<dyn Map>>,
     context: TableContext,
     salt: TableSalt,
+    /// Units of the longest data page.
     page_units: u32,
     data_units: u32,
     fence_units: u32,
@@ -122,12 +123,13 @@ impl Pages {
         }
     }
 
-    /// The data page with this number. A page of a map comes unchecked.
+    /// The data page with this number. A page of a map comes unchecked, and with bytes of the
+    /// pages behind it where it is not of the full length.
     #[inline]
     pub(super) fn data_page(&self, page: PageNo) -> Result<DataPage> {
         self.count(Counted::DataPage);
-        self.check_range(page, self.page_units, 0..self.data_units)?;
-        let bytes = self.page_units as usize * UNIT_BYTES;
+        self.check_range(page, 1, 0..self.data_units)?;
+        let bytes = self.page_units.min(self.data_units - page.0) as usize * UNIT_BYTES;
         if let Some(map) = &self.map {
             let start = page.0 as usize * UNIT_BYTES;
             return match is_jumbo(&map[start..start + bytes]) {
@@ -143,12 +145,15 @@ impl Pages {
 
     #[cold]
     fn load_data_page(&self, page: PageNo, bytes: usize) -> Result<DataPage> {
-        let frame = self.read_frame(page, bytes)?;
+        let mut frame = self.read_frame(page, bytes)?;
         if is_jumbo(&frame) {
             return self.load_jumbo_head(page, &frame);
         }
-        let check = |frame: &[u8]| Page::parse(frame)?.check_crc(self.salt(page));
-        check(&frame).map_err(|error| self.damaged(page, error))?;
+        let view = Page::parse(&frame).and_then(|view| view.check_crc(self.salt(page)).map(|()| view));
+        let own = view.map_err(|error| self.damaged(page, error))?.bytes();
+        if own.len() < frame.len() {
+            frame = Frame::from(own);
+        }
         self.context.cache.insert(self.no, page, &frame);
         Ok(DataPage::Page(PageRef::Frame(frame)))
     }

@@ -10,7 +10,8 @@ use std::thread;
 pub(crate) fn for_each_seed(test: &str, from: u64, count: u64, check: impl Fn(u64) + Sync) {
     let next = AtomicU64::new(from);
     let failed = Mutex::new(Vec::new());
-    let threads = thread::available_parallelism().map_or(1, usize::from);
+    // Stores wait now and then, before they try again what failed.
+    let threads = 4 * thread::available_parallelism().map_or(1, usize::from);
     thread::scope(|scope| {
         for _ in 0..threads {
             scope.spawn(|| {

@@ -22,6 +22,8 @@ pub(crate) fn tiny() -> Settings {
         memtable_bytes: 4 << 10,
         memtables_total_bytes: 16 << 10,
         table_bytes: 16 << 10,
+        level_ratio: 4,
+        level0_tables: 2,
         level0_stall_tables: 1000,
         log_bytes_max: 16 << 10,
         background_threads: 1,

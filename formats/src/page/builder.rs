@@ -3,7 +3,8 @@
 use super::checksum::put_crc;
 use super::entry::{EntryLens, SealedHead};
 use super::fill::Fill;
-use super::{NewEntry, PAGE_HEADER_BYTES, PageShape, SLOT_BYTES, shared_len};
+use super::{COUNT_BITS, COUNT_MASK, NewEntry, PAGE_HEADER_BYTES, PageShape, SLOT_BYTES, shared_len};
+use crate::UNIT_BYTES;
 
 /// The ordinals in a page's header.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -88,12 +89,12 @@ impl PageBuilder {
     }
 
     /// Appends the page, sealed with the [salt](super::TableSalt) of its place, and starts the
-    /// next one. At least one entry must be on it.
-    pub fn finish(&mut self, first: FirstOrdinals, salt: u32, out: &mut Vec<u8>) {
+    /// next one. At least one entry must be on it. Returns the page's 4 KiB units.
+    pub fn finish(&mut self, first: FirstOrdinals, salt: u32, out: &mut Vec<u8>) -> u32 {
         let (shape, prefix_len) = (self.fill.shape(), self.fill.prefix_len());
         let start = out.len();
-        let count = u16::try_from(self.records.len()).expect("an entry takes 16 bytes, a page has 64 KiB");
-        out.extend_from_slice(&count.to_le_bytes());
+        let units = self.fill.units();
+        out.extend_from_slice(&count_and_units(self.records.len(), units).to_le_bytes());
         out.extend_from_slice(&(prefix_len as u16).to_le_bytes());
         out.extend_from_slice(&first.entry.to_le_bytes());
         out.extend_from_slice(&first.key.to_le_bytes());
@@ -108,10 +109,17 @@ impl PageBuilder {
             let end = record.at + record.key_len + record.value_len;
             out.extend_from_slice(&self.bytes[record.at + prefix_len..end]);
         }
-        out.resize(start + shape.page_bytes(), 0);
+        out.resize(start + units * UNIT_BYTES, 0);
         put_crc(&mut out[start..], salt);
         self.fill.clear();
         self.records.clear();
         self.bytes.clear();
+        units as u32
     }
+}
+
+/// The header's first field: 1 to 16 units, and as many entries as those hold.
+fn count_and_units(entries: usize, units: usize) -> u16 {
+    assert!(entries <= usize::from(COUNT_MASK), "an entry takes 16 bytes, a page has at most 64 KiB");
+    entries as u16 | ((units - 1) as u16) << COUNT_BITS
 }

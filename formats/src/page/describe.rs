@@ -1,15 +1,16 @@
 //! Annotated dumps of pages.
 
-use super::{Entry, JUMBO_HEADER_BYTES, Jumbo, PAGE_HEADER_BYTES, Page, SLOT_BYTES};
+use super::{COUNT_BITS, COUNT_MASK, Entry, JUMBO_HEADER_BYTES, Jumbo, PAGE_HEADER_BYTES, Page, SLOT_BYTES};
 use crate::describe::{Dump, printable};
 use crate::{FormatError, SlotNo};
 
-/// Writes a page's fields; `base` is where the page starts in the file.
+/// Writes the fields of the page that `bytes` start with; `base` is where it starts in the file.
 ///
 /// # Errors
 /// What does not parse; the fields before it are in the dump.
 pub fn describe_page(bytes: &[u8], base: u64, dump: &mut Dump) -> Result<(), FormatError> {
     let page = Page::parse(bytes)?;
+    let bytes = page.bytes();
     describe_header(bytes, base, dump, format!("prefix length {}", page.prefix().len()));
     for slot in 0..page.count() {
         let at = PAGE_HEADER_BYTES + SLOT_BYTES * slot;
@@ -56,8 +57,12 @@ pub fn describe_jumbo(bytes: &[u8], salt: u32, base: u64, dump: &mut Dump) -> Re
 
 fn describe_header(bytes: &[u8], base: u64, dump: &mut Dump, prefix: String) {
     let number = |at: usize| u32::from_le_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]]);
-    let count = u16::from_le_bytes([bytes[0], bytes[1]]);
-    dump.field(base, &bytes[..2], format!("entry count {count}"));
+    let count_and_units = u16::from_le_bytes([bytes[0], bytes[1]]);
+    let units = match count_and_units >> COUNT_BITS {
+        0 => String::new(),
+        more => format!(", {} units", more + 1),
+    };
+    dump.field(base, &bytes[..2], format!("entry count {}{units}", count_and_units & COUNT_MASK));
     dump.field(base + 2, &bytes[2..4], prefix);
     dump.field(base + 4, &bytes[4..8], format!("first entry is number {}", number(4)));
     dump.field(base + 8, &bytes[8..12], format!("its key is number {}", number(8)));

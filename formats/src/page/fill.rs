@@ -2,6 +2,7 @@
 
 use super::entry::EntryLens;
 use super::{PAGE_HEADER_BYTES, PageShape, SLOT_BYTES};
+use crate::UNIT_BYTES;
 
 /// The bytes that a page's entries take, without the bytes themselves.
 #[derive(Debug)]
@@ -45,6 +46,11 @@ impl Fill {
     /// Bytes used so far.
     pub(super) fn used_bytes(&self) -> usize {
         self.entries_start(self.count(), self.prefix_len) + self.entry_bytes
+    }
+
+    /// Units of the page: it ends with the one in which its last entry ends.
+    pub(super) fn units(&self) -> usize {
+        self.used_bytes().div_ceil(UNIT_BYTES)
     }
 
     /// The prefix the page would share with a key that shares `shared` bytes with its first.

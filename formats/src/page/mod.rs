@@ -1,8 +1,9 @@
-//! Data pages: sorted entries in pages of 4, 8, 16, 32 or 64 KiB, one size a table.
+//! Data pages: sorted entries in pages of at most 4, 8, 16, 32 or 64 KiB, one limit a table. A
+//! page ends with the 4 KiB unit in which its last entry ends.
 //!
 //! | offset | bytes | what |
 //! |---|---|---|
-//! | 0 | 2 | entry count, at least 1 |
+//! | 0 | 2 | bits 0-11: entry count, at least 1; bits 12-15: 4 KiB units of the page, less 1 |
 //! | 2 | 2 | length of the prefix that all keys of the page share; 0xFFFF: a jumbo run |
 //! | 4 | 4 | ordinal of the first entry among the table's entries |
 //! | 8 | 4 | ordinal of its key among the table's distinct keys |
@@ -25,7 +26,8 @@
 //! | | value |
 //!
 //! Entries stand in the order (key ascending, sequence descending). Pages above 4 KiB share no
-//! prefix, so that a mapped read touches only the entry's own lines.
+//! prefix, so that a mapped read touches only the entry's own lines. An entry and its slot take
+//! at least 16 bytes: 64 KiB hold at most 4,095.
 //!
 //! A record that does not fit an empty page is a **jumbo run** of 4 KiB units, alone:
 //!
@@ -76,6 +78,10 @@ const FIELD_FIRST_ENTRY: usize = FIELD_PREFIX + 2;
 const FIELD_FIRST_KEY: usize = FIELD_FIRST_ENTRY + 4;
 const FIELD_CRC: usize = FIELD_FIRST_KEY + 4;
 const _: () = assert!(FIELD_CRC == checksum::CRC_OFFSET);
+
+/// The bits of the first field that count entries; those above count units.
+const COUNT_BITS: u32 = 12;
+const COUNT_MASK: u16 = (1 << COUNT_BITS) - 1;
 
 /// The prefix length that says *jumbo run*.
 const JUMBO_MARK: u16 = u16::MAX;

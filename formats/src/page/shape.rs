@@ -33,13 +33,13 @@ impl PageShape {
         known.then_some(Self { page_bytes, align })
     }
 
-    /// Bytes of a page.
+    /// Bytes of the longest page.
     #[inline]
     pub fn page_bytes(self) -> usize {
         self.page_bytes as usize
     }
 
-    /// 4 KiB units of a page.
+    /// 4 KiB units of the longest page.
     #[inline]
     pub fn page_units(self) -> u32 {
         self.page_bytes / UNIT_BYTES as u32
@@ -77,14 +77,16 @@ impl SampleRecord<'_> {
 
 /// Chooses the pages for a table that begins with `sample`, in order; `whole`: and ends with it.
 ///
-/// The smallest page whose waste is at most 8 %, else the one that wastes least. A record that
+/// The smallest page whose waste is at most 8 %, else the one that wastes least: a page that
+/// ends early costs no space, but a read of it may fetch bytes of the next one. A record that
 /// does not fit a page is a jumbo run, so pages of 4 KiB with nothing but jumbo runs are one of
 /// the choices. Then the largest alignment unit that costs at most 0.5 %.
 pub fn choose_shape(sample: &[SampleRecord<'_>], whole: bool) -> PageShape {
     let unaligned = |page_bytes: usize| PageShape { page_bytes: page_bytes as u32, align: 1 };
     let mut best = (f64::INFINITY, PageShape::SMALLEST);
     for shape in PAGE_BYTES.map(unaligned) {
-        let waste = expansion(sample, shape, whole) - 1.0;
+        // A short last page is no reason for larger ones.
+        let waste = expansion(sample, shape, false) - 1.0;
         if waste < best.0 {
             best = (waste, shape);
         }
@@ -92,12 +94,13 @@ pub fn choose_shape(sample: &[SampleRecord<'_>], whole: bool) -> PageShape {
             break;
         }
     }
-    let allowed = (1.0 + best.0) * (1.0 + ALIGN_GROWTH_MAX);
+    let allowed = expansion(sample, best.1, whole) * (1.0 + ALIGN_GROWTH_MAX);
     let aligned = ALIGNS.map(|align| PageShape { align: align as u8, ..best.1 });
     aligned.into_iter().find(|shape| expansion(sample, *shape, whole) <= allowed).unwrap_or(best.1)
 }
 
-/// Bytes stored for a byte that the entries take when they stand alone.
+/// Bytes stored for a byte that the entries take when they stand alone; `whole`: the last page
+/// counts as it is.
 fn expansion(sample: &[SampleRecord<'_>], shape: PageShape, whole: bool) -> f64 {
     let mut packing = Packing { fill: Fill::new(shape), stored: 0, wanted: 0, open: 0 };
     let mut first: &[u8] = &[];
@@ -139,7 +142,7 @@ struct Packing {
 impl Packing {
     fn close(&mut self) {
         if self.fill.count() > 0 {
-            self.stored += self.fill.shape().page_bytes() as u64;
+            self.stored += (self.fill.units() * UNIT_BYTES) as u64;
             self.wanted += self.open as u64;
         }
         self.fill.clear();

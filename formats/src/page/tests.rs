@@ -78,9 +78,12 @@ proptest! {
     #[test]
     fn entries_come_back_as_they_were(entries in some_entries(), shape in some_shape()) {
         let (bytes, fitting) = build(shape, &entries);
-        prop_assert_eq!(bytes.len(), shape.page_bytes());
         let page = Page::parse(&bytes).unwrap();
         page.check_crc(SALT).unwrap();
+        let last = page.entry(SlotNo(fitting as u16 - 1)).unwrap();
+        let used = last.value_offset + last.value.len();
+        prop_assert_eq!(bytes.len(), used.div_ceil(UNIT_BYTES) * UNIT_BYTES);
+        prop_assert!(bytes.len() <= shape.page_bytes());
         prop_assert_eq!((page.count(), page.first()), (fitting, FIRST));
         for (slot, expected) in entries[..fitting].iter().enumerate() {
             let entry = page.entry(SlotNo(slot as u16)).unwrap();
@@ -193,6 +196,54 @@ fn every_changed_bit_of_an_entry_is_found_without_the_page() {
     }
 }
 
+/// A page of four units at most that needs three, with the start of another page behind it.
+fn trimmed_page() -> (PageShape, Vec<u8>, Vec<u8>) {
+    let shape = PageShape::new(16 << 10, 8).unwrap();
+    let entry = |no: u8| Owned { key: vec![no; 20], seq: 9, value: Some(vec![no; 5_500]), newer: None };
+    let entries = [entry(1), entry(2), entry(3), entry(4)];
+    let (page, fitting) = build(shape, &entries);
+    assert_eq!((page.len(), fitting), (3 * UNIT_BYTES, 2));
+    let followed = [&page[..], &build(shape, &entries[2..]).0[..UNIT_BYTES]].concat();
+    (shape, page, followed)
+}
+
+#[test]
+fn a_page_ends_with_the_unit_of_its_last_entry_whatever_follows() {
+    let (shape, bytes, followed) = trimmed_page();
+    verify(&bytes, shape).unwrap();
+    assert!(verify(&followed, shape).is_err(), "bytes that are not the page's");
+    let page = Page::parse(&followed).unwrap();
+    page.check_crc(SALT).unwrap();
+    assert_eq!(page.bytes(), bytes);
+    for cut in 0..bytes.len() {
+        assert!(Page::parse(&bytes[..cut]).is_err(), "cut at {cut}");
+    }
+    assert!(verify(&bytes, PageShape::new(8 << 10, 8).unwrap()).is_err(), "longer than the table's pages");
+}
+
+#[test]
+fn every_changed_bit_of_a_trimmed_page_is_found() {
+    let (_, page, followed) = trimmed_page();
+    for (whole, bit) in
+        [&page, &followed].into_iter().flat_map(|whole| (0..page.len() * 8).map(move |bit| (whole, bit)))
+    {
+        let bytes = flipped(whole, bit);
+        let found = Page::parse(&bytes).and_then(|page| page.check_crc(SALT));
+        assert!(found.is_err(), "bit {bit} of {} bytes", whole.len());
+    }
+}
+
+#[test]
+fn a_unit_behind_the_last_entry_is_refused_under_a_right_checksum() {
+    let (shape, mut bytes, _) = trimmed_page();
+    bytes.resize(shape.page_bytes(), 0);
+    bytes[1] += 1 << 4;
+    put_crc(&mut bytes, SALT);
+    Page::parse(&bytes).unwrap().check_crc(SALT).unwrap();
+    let error = verify(&bytes, shape).unwrap_err();
+    assert!(error.to_string().contains("a unit behind its last entry"), "{error}");
+}
+
 /// A checksum that was made anew proves nothing about sense.
 #[test]
 fn a_page_with_a_fixed_up_checksum_is_still_checked_for_sense() {
@@ -301,6 +352,7 @@ fn small_records_stand_on_small_pages_and_large_ones_where_they_waste_least() {
         assert_eq!(shape_of(38, |_| small).page_bytes(), 4 << 10, "{small}");
     }
     assert_eq!(shape_of(38, |_| 2_100).page_bytes(), 32 << 10, "7 records leave 8 % of 16 KiB");
+    assert_eq!(shape_of(38, |_| 13_050).page_bytes(), 64 << 10, "4 records end in the 13th unit");
     assert_eq!(shape_of(38, |_| 100_000).page_bytes(), 4 << 10, "nothing but jumbo runs");
     assert_eq!(shape_of(38, |no| if no % 500 == 0 { 300_000 } else { 100 }).page_bytes(), 4 << 10);
 }

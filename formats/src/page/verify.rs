@@ -3,7 +3,7 @@
 use std::cmp::Ordering;
 
 use super::{Entry, FirstOrdinals, Jumbo, PAGE_HEADER_BYTES, Page, PageShape, SECTION, SLOT_BYTES};
-use crate::{FormatError, SeqNo, SlotNo};
+use crate::{FormatError, SeqNo, SlotNo, UNIT_BYTES};
 
 /// The entry before, on this page or the one before.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -27,9 +27,9 @@ pub struct PageSummary {
     pub starts_inside_key: bool,
 }
 
-/// Checks a page in full: checksum, zeros, slots, entries and their checksums, order, versions.
-/// `before` is the table's last entry before the page, and becomes the page's last; `visit`
-/// sees every entry.
+/// Checks a page in full, which is all of `bytes`: length, checksum, zeros, slots, entries and
+/// their checksums, order, versions. `before` is the table's last entry before the page, and
+/// becomes the page's last; `visit` sees every entry.
 ///
 /// # Errors
 /// The first thing wrong; offsets count from the start of the page.
@@ -42,6 +42,10 @@ pub fn verify_page(
 ) -> Result<PageSummary, FormatError> {
     let page = Page::parse(bytes)?;
     page.check_crc(salt)?;
+    if page.bytes().len() != bytes.len() || bytes.len() > shape.page_bytes() {
+        let what = format!("a page of {} bytes in place of {}", page.bytes().len(), bytes.len());
+        return Err(FormatError::invalid(SECTION, 0, what));
+    }
     if !shape.shares_prefix() && !page.prefix().is_empty() {
         return Err(FormatError::invalid(SECTION, 2, "a shared prefix on a page that shares none"));
     }
@@ -65,6 +69,9 @@ pub fn verify_page(
         summary.starts_inside_key |= slot == 0 && entry.newer.is_some();
         summary.new_keys += u32::from(follow(before, &entry).map_err(|error| error.moved_by(offset as u64))?);
         visit(&entry);
+    }
+    if end.next_multiple_of(UNIT_BYTES) != bytes.len() {
+        return Err(FormatError::invalid(SECTION, 0, "a page with a unit behind its last entry"));
     }
     check_zero(bytes, end, bytes.len())?;
     Ok(summary)

@@ -3,10 +3,10 @@
 use std::cmp::Ordering;
 
 use super::{
-    Entry, FIELD_COUNT, FIELD_FIRST_ENTRY, FIELD_FIRST_KEY, FIELD_PREFIX, FirstOrdinals, PAGE_HEADER_BYTES,
-    SECTION, SLOT_BYTES, check_crc,
+    COUNT_BITS, COUNT_MASK, Entry, FIELD_COUNT, FIELD_FIRST_ENTRY, FIELD_FIRST_KEY, FIELD_PREFIX,
+    FirstOrdinals, PAGE_HEADER_BYTES, SECTION, SLOT_BYTES, check_crc,
 };
-use crate::{FormatError, Problem, SeqNo, SlotNo};
+use crate::{FormatError, Problem, SeqNo, SlotNo, UNIT_BYTES};
 
 /// A page's bytes as slots and entries.
 #[derive(Clone, Copy, Debug)]
@@ -17,10 +17,12 @@ pub struct Page<'a> {
 }
 
 impl<'a> Page<'a> {
-    /// Reads the header of a page that is no jumbo run. Nothing else is believed or checked.
+    /// Reads the header of a page that is no jumbo run and starts with `bytes`; more may follow
+    /// behind it. Nothing else is believed or checked.
     ///
     /// # Errors
-    /// No entry, or a slot array or a prefix that reaches past the page.
+    /// A page longer than `bytes`, no entry, or a slot array or a prefix that reaches past the
+    /// page.
     #[inline]
     pub fn parse(bytes: &'a [u8]) -> Result<Self, FormatError> {
         let truncated = |needed: usize| {
@@ -28,7 +30,10 @@ impl<'a> Page<'a> {
             FormatError::new(SECTION, 0, problem)
         };
         let header = bytes.get(..PAGE_HEADER_BYTES).ok_or_else(|| truncated(PAGE_HEADER_BYTES))?;
-        let count = usize::from(u16_at(header, FIELD_COUNT));
+        let count_and_units = u16_at(header, FIELD_COUNT);
+        let page_bytes = (usize::from(count_and_units >> COUNT_BITS) + 1) * UNIT_BYTES;
+        let bytes = bytes.get(..page_bytes).ok_or_else(|| truncated(page_bytes))?;
+        let count = usize::from(count_and_units & COUNT_MASK);
         let slots_end = PAGE_HEADER_BYTES + SLOT_BYTES * count;
         let prefix_end = slots_end + usize::from(u16_at(header, FIELD_PREFIX));
         let prefix = bytes.get(slots_end..prefix_end).ok_or_else(|| truncated(prefix_end))?;
@@ -43,7 +48,7 @@ impl<'a> Page<'a> {
         check_crc(SECTION, self.bytes, salt)
     }
 
-    /// The page's bytes.
+    /// The page's bytes, whole units.
     pub fn bytes(&self) -> &'a [u8] {
         self.bytes
     }

@@ -4,7 +4,7 @@ use crate::describe::Dump;
 use crate::fence::{describe_fence, describe_top, fence_units};
 use crate::filter::describe_filter;
 use crate::footer::{FOOTER_BYTES, Footer, Section, describe_footer};
-use crate::page::{Jumbo, TableSalt, describe_jumbo, describe_page, is_jumbo};
+use crate::page::{Jumbo, Page, TableSalt, describe_jumbo, describe_page, is_jumbo};
 use crate::properties::describe_properties;
 use crate::{FormatError, PageNo, Problem, UNIT_BYTES};
 
@@ -70,7 +70,7 @@ fn describe_data(
             dump.heading(format!("data page {page}"));
             let bytes = &rest[..footer.shape.page_bytes().min(rest.len())];
             describe_page(bytes, at as u64, dump).map_err(located)?;
-            at += bytes.len();
+            at += Page::parse(bytes).map_err(located)?.bytes().len();
         }
     }
     Ok(())

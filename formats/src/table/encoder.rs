@@ -318,9 +318,9 @@ impl Packed {
         if builder.is_empty() {
             return Ok(());
         }
-        builder.finish(self.first, self.salt.page(PageNo(self.units)), &mut self.out);
+        let units = builder.finish(self.first, self.salt.page(PageNo(self.units)), &mut self.out);
         self.pages += 1;
-        self.add_units(builder.shape().page_units())
+        self.add_units(units)
     }
 
     fn add_units(&mut self, units: u32) -> Result<(), FormatError> {

@@ -2,6 +2,7 @@ mod cost;
 mod damage;
 mod reads;
 mod scans;
+mod trimmed;
 
 use std::path::Path;
 use std::sync::Arc;

@@ -1,5 +1,5 @@
 use super::*;
-use crate::page::{NewEntry, PageBuilder, SampleRecord, choose_shape};
+use crate::page::{FirstOrdinals, NewEntry, PageBuilder, SampleRecord, choose_shape};
 
 /// SplitMix64.
 fn mixed(number: u64) -> u64 {
@@ -107,7 +107,7 @@ fn growth_of_pages(value: &[u8]) -> f64 {
             (24 + 12 + 1 + crate::varint::encoded_len(value.len() as u64) + raw).div_ceil(UNIT_BYTES)
                 * UNIT_BYTES
         }
-        _ => builder.shape().page_bytes(),
+        _ => builder.finish(FirstOrdinals::default(), 0, &mut Vec::new()) as usize * UNIT_BYTES,
     };
     // A fence and ten bits of filter a key.
     let records = on_page.max(1);
@@ -115,21 +115,25 @@ fn growth_of_pages(value: &[u8]) -> f64 {
 }
 
 #[test]
-fn every_value_size_stays_within_a_quarter_and_most_within_fifteen_percent() {
+fn every_value_size_stays_within_a_fifth_and_most_within_nine_percent() {
     let zeros = vec![0; 64 << 10];
     let mut all: Vec<(f64, usize)> =
         (64..=64 << 10).map(|len| (growth_of_pages(&zeros[..len]), len)).collect();
     all.sort_by(|a, b| a.0.total_cmp(&b.0));
     let (worst, at) = (all[all.len() - 1], all[all.len() * 95 / 100]);
-    // The worst are records a little too large for five on 64 KiB: four units for 13,088 bytes
-    // are 25.2 %, whatever the layout; filter and fences come on top.
-    assert!(worst.0 <= 0.253, "{worst:?}");
-    assert!(at.0 <= 0.15, "{at:?}");
+    println!("worst {worst:?}, at 95 % of sizes {at:?}");
+    // The budgets are 25 % and 15 %. The worst are the smallest records: an entry's head, slot
+    // and filter bits are 17 bytes.
+    assert!(worst.0 <= 0.21, "{worst:?}");
+    assert!(at.0 <= 0.09, "{at:?}");
     // The writer agrees with the arithmetic, at the worst sizes too.
     let some = [all.len() - 1, all.len() * 95 / 100, all.len() / 2, 0].map(|at| all[at]);
     for (expected, len) in some {
         let count = (24 << 20) / (len as u64 + 38);
         let (growth, _) = growth(uniform_keys(count), len);
-        assert!((growth - expected).abs() < 0.012, "{len} bytes: {growth}, expected {expected}");
+        // Pages of a real table share a byte or two of their keys, and so hold one more small
+        // record.
+        let less = if len < 256 { -0.05 } else { -0.012 };
+        assert!((less..0.012).contains(&(growth - expected)), "{len} bytes: {growth}, not {expected}");
     }
 }
