@@ -282,6 +282,38 @@ fn a_flipped_bit_is_an_error_wherever_the_byte_is_needed() {
     }
 }
 
+/// `verify` reads what no answer needs: every changed byte is found, by it or by the open before.
+#[test]
+fn verify_finds_every_changed_byte_and_names_the_file() {
+    let test = "verify_finds_every_changed_byte_and_names_the_file";
+    for closed in [false, true] {
+        let sample = sample(1, closed);
+        for name in sample.files() {
+            let bytes = sample.bytes(&name);
+            let stride = if bytes.len() > 4000 { 5 } else { 1 };
+            for_each_seed(test, 0, bytes.len() as u64 / stride, |place| {
+                let mut damaged = bytes.clone();
+                damaged[(place * stride) as usize] ^= 1 << (place % 8);
+                let disk = Arc::new(sample.with(&name, damaged));
+                let opened = Db::builder(dir()).storage(disk).settings(settings()).read_only(true).open();
+                let at = place * stride;
+                match opened.and_then(|db| db.verify()) {
+                    Ok(report) => {
+                        assert!(!report.is_clean(), "{name}: the change of byte {at} is not found");
+                        assert!(
+                            report.problems.iter().any(|problem| problem.file == name),
+                            "{name}: not named"
+                        );
+                    }
+                    Err(error) => {
+                        expected(error);
+                    }
+                }
+            });
+        }
+    }
+}
+
 #[test]
 fn every_truncation_is_right_or_an_error_and_of_a_log_a_prefix() {
     let test = "every_truncation_is_right_or_an_error_and_of_a_log_a_prefix";

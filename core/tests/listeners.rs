@@ -16,7 +16,8 @@ use common::memory::{dir, open, settings};
 use kiban::storage::{Effect, Fault, MemStorage, Op, SimStorage, Storage};
 use kiban::{Db, Event, Settings};
 
-const LONG: Duration = Duration::from_secs(30);
+/// A gate stays shut for longer, so that what waits for it to open has failed by then.
+const LONG: Duration = Duration::from_secs(10);
 
 fn open_listening(
     storage: impl Storage + 'static,
@@ -34,7 +35,7 @@ fn gate() -> (impl Fn() + Send + Sync + 'static, std::sync::mpsc::Receiver<()>, 
     let (reached, opened) = (Mutex::new(reached), Mutex::new(opened));
     let pass = move || {
         let _ = reached.lock().unwrap().send(());
-        let _ = opened.lock().unwrap().recv_timeout(LONG);
+        let _ = opened.lock().unwrap().recv_timeout(3 * LONG);
     };
     (pass, at_gate, open)
 }
