@@ -64,7 +64,7 @@ pub(crate) struct StoreArgs {
     /// The store's directory
     #[arg(value_name = "DB")]
     pub(crate) db: PathBuf,
-    /// The keyspace
+    /// The keyspace; if not given `default`, of `stats` all
     #[arg(long, value_name = "K")]
     pub(crate) keyspace: Option<String>,
 }
