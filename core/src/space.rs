@@ -1,5 +1,6 @@
 //! A keyspace inside the engine: its memtables and tables, switched as one.
 
+use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
@@ -18,7 +19,6 @@ use crate::table::TableContext;
 pub(crate) const DEFAULT_KEYSPACE: &str = "default";
 
 /// A keyspace: a name, an id, and the view that reads start from.
-#[derive(Debug)]
 pub(crate) struct Space {
     /// Tells stores of one process apart.
     pub(crate) store: u64,
@@ -30,6 +30,12 @@ pub(crate) struct Space {
     /// All operations up to this sequence are in tables.
     flushed: AtomicU64,
     dropped: AtomicBool,
+}
+
+impl fmt::Debug for Space {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Space").field("id", &self.id).field("name", &self.name).finish_non_exhaustive()
+    }
 }
 
 impl Space {

@@ -1,6 +1,7 @@
 //! The store behind all handles.
 
 use std::collections::HashMap;
+use std::fmt;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, RwLock};
@@ -23,7 +24,6 @@ use crate::upkeep::Upkeep;
 
 /// All of an open store. Lock order: `durable`, `manifest`, `commit`, `upkeep`; each is taken
 /// only while those before it are free or held by the same thread.
-#[derive(Debug)]
 pub(crate) struct Store {
     /// Tells the stores of one process apart.
     pub(crate) uid: u64,
@@ -54,6 +54,13 @@ pub(crate) struct Store {
     /// Everything up to this sequence is in memtables or tables.
     pub(crate) visible: AtomicU64,
     pub(crate) closed: AtomicBool,
+}
+
+impl fmt::Debug for Store {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let state = if self.closed.load(Ordering::Acquire) { "closed" } else { "open" };
+        f.debug_struct("Store").field("dir", &self.dir).field("state", &state).finish_non_exhaustive()
+    }
 }
 
 impl Store {

@@ -236,3 +236,14 @@ fn verify_reads_everything_and_names_the_damaged_file() {
     }
     assert!(db.verify().unwrap().is_clean());
 }
+
+#[test]
+fn handles_print_in_one_line() {
+    let dir = directory();
+    let db = Db::open(dir.path()).unwrap();
+    let ks = db.default_keyspace();
+    (0..500_u32).for_each(|key| ks.put(key.to_be_bytes(), [7; 50]).unwrap());
+    for text in [format!("{db:?}"), format!("{ks:?}"), format!("{:?}", db.snapshot())] {
+        assert!(text.len() < 400, "{text}");
+    }
+}
