@@ -247,3 +247,18 @@ fn handles_print_in_one_line() {
         assert!(text.len() < 400, "{text}");
     }
 }
+
+#[test]
+fn many_short_sessions_leave_few_log_files() {
+    let dir = directory();
+    let other = |db: &Db| db.keyspace("other").unwrap();
+    for session in 0..40_u32 {
+        let db = Db::open(dir.path()).unwrap();
+        db.default_keyspace().put(session.to_be_bytes(), "x").unwrap();
+        other(&db).put(session.to_be_bytes(), "y").unwrap();
+        assert!(db.stats().log_files <= 10, "session {session}: {} files", db.stats().log_files);
+    }
+    let db = Db::open(dir.path()).unwrap();
+    assert_eq!((db.default_keyspace().iter().count(), other(&db).iter().count()), (40, 40));
+    assert!(db.verify().unwrap().is_clean());
+}

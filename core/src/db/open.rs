@@ -268,6 +268,7 @@ fn recover(store: &Arc<Store>, found: &Directory) -> Result<()> {
     store.visible.store(recovered.last_seq.0, Ordering::Release);
     let (operations, truncated_bytes) = (recovered.operations, recovered.truncated_bytes);
     let discarded = recovered.discarded.clone();
+    let log_files = recovered.logs.len();
     if store.settings.recovery == RecoveryMode::Strict {
         check_orphans(store, found, recovered.last_seq)?;
     }
@@ -279,7 +280,30 @@ fn recover(store: &Arc<Store>, found: &Directory) -> Result<()> {
     if operations > 0 || truncated_bytes > 0 {
         store.listener.tell(|| Event::Recovered { records: operations, truncated_bytes });
     }
-    if store.read_only { Ok(()) } else { remove_orphans(store, found, live, &discarded) }
+    if store.read_only {
+        return Ok(());
+    }
+    remove_orphans(store, found, live, &discarded)?;
+    if log_files > LOG_FILES_AT_OPEN_MAX { flush_all(store) } else { Ok(()) }
+}
+
+/// A log of more files than this is flushed at open. Each session that writes adds a file, and
+/// many short sessions would make a log that takes long to read.
+const LOG_FILES_AT_OPEN_MAX: usize = 8;
+
+/// Makes tables of all that was recovered, so that the log can go. On a full disk that is left to
+/// the background, which tries until there is room.
+fn flush_all(store: &Arc<Store>) -> Result<()> {
+    for space in store.spaces() {
+        if !space.view().active.is_empty() {
+            space.seal();
+            match store.flush_oldest(&space) {
+                Err(error) if error.is_disk_full() => {}
+                flushed => flushed?,
+            }
+        }
+    }
+    Ok(())
 }
 
 fn replay_one(store: &Arc<Store>, next_keyspace: u32, seq: SeqNo, op: &LogOp<'_>) -> Result<()> {

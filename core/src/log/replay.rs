@@ -72,7 +72,14 @@ pub(crate) struct Replay<'a> {
 struct LogFile {
     header: FileHeader,
     path: PathBuf,
-    file: FileInput,
+    len: u64,
+}
+
+impl LogFile {
+    /// Opens the file again: not all files of a long log are open at once.
+    fn input(&self, storage: &dyn Storage) -> Result<FileInput> {
+        FileInput::open(storage, &self.path).map_err(|source| Error::io("read", &self.path, source))
+    }
 }
 
 impl Replay<'_> {
@@ -119,7 +126,7 @@ impl Replay<'_> {
             let what = format!("operation {next_seq} was durable before a table was and is missing");
             self.refuse(Error::corruption(&newest.path, what))?;
         }
-        recovered.truncated_bytes += dropped.iter().map(|log| log.file.len()).sum::<u64>();
+        recovered.truncated_bytes += dropped.iter().map(|log| log.len).sum::<u64>();
         let kept = |no: &FileNo| !recovered.logs.iter().any(|log| log.no == *no);
         recovered.discarded = self.files.iter().copied().filter(kept).collect();
         recovered.last_seq = recovered.last_seq.max(SeqNo(next_seq.0 - 1));
@@ -169,7 +176,7 @@ impl Replay<'_> {
         let header = FileHeader::decode(&bytes, FileKind::Log).map_err(|error| Error::format(&path, error));
         let header = header.and_then(|header| self.check_owner(&path, no, header));
         match header {
-            Ok(header) => Ok(Some(LogFile { header, path, file })),
+            Ok(header) => Ok(Some(LogFile { header, path, len: file.len() })),
             Err(error) if error.kind() == ErrorKind::Corruption => self.refuse(error).map(|()| None),
             Err(error) => Err(error),
         }
@@ -221,7 +228,8 @@ impl Replay<'_> {
     ) -> Result<(u64, bool)> {
         let mut live =
             LiveLog { no: log.header.no, keyspaces: BTreeMap::new(), bytes: FILE_HEADER_BYTES as u64 };
-        let mut reader = FrameReader::new(&log.file, &log.header, FILE_HEADER_BYTES as u64, end);
+        let input = log.input(self.storage)?;
+        let mut reader = FrameReader::new(&input, &log.header, FILE_HEADER_BYTES as u64, end);
         let whole = loop {
             let start = reader.offset();
             live.bytes = start;
@@ -238,14 +246,14 @@ impl Replay<'_> {
                     }
                 }
                 Ok(Next::End(tail)) => {
-                    let rest = log.file.len().min(end) - reader.offset();
+                    let rest = log.len.min(end) - reader.offset();
                     recovered.truncated_bytes += if tail == Tail::Torn { rest } else { 0 };
                     break tail == Tail::Clean || end == u64::MAX;
                 }
                 Err(ReadError::Io(source)) => return Err(Error::io("read", &log.path, source)),
                 Err(ReadError::Format(error)) => {
                     self.refuse(Error::format(&log.path, error))?;
-                    recovered.truncated_bytes += log.file.len().min(end) - start;
+                    recovered.truncated_bytes += log.len.min(end) - start;
                     break false;
                 }
             }
@@ -299,7 +307,8 @@ impl Replay<'_> {
     fn check_unproven(&self, dropped: &[LogFile], next_seq: SeqNo) -> Result<()> {
         for log in dropped {
             let proven = log.header.durable_seq >= next_seq || {
-                let mut reader = FrameReader::new(&log.file, &log.header, FILE_HEADER_BYTES as u64, u64::MAX);
+                let input = log.input(self.storage)?;
+                let mut reader = FrameReader::new(&input, &log.header, FILE_HEADER_BYTES as u64, u64::MAX);
                 reader.proves(next_seq.0).map_err(|error| match error {
                     ReadError::Io(source) => Error::io("read", &log.path, source),
                     ReadError::Format(error) => Error::format(&log.path, error),
