@@ -109,7 +109,8 @@ impl Store {
         old.levels.tables().for_each(|table| table.make_obsolete());
         self.prune_views();
         self.upkeep.wake();
-        Ok(())
+        lock(&self.commit).journal.retire_active();
+        self.release_logs()
     }
 
     /// Takes tables out of the manifest that were put in while their keyspace was being cleared.

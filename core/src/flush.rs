@@ -41,7 +41,8 @@ impl Store {
         self.upkeep.wake();
         self.upkeep.wait_until(self, || {
             targets.iter().all(|(space, seq)| space.flushed() >= *seq || space.is_dropped())
-        })
+        })?;
+        self.release_logs()
     }
 
     /// Writers wait and nothing is being made smaller: seals the largest active memtable. Under
@@ -155,17 +156,44 @@ impl Store {
         space.set_flushed(greatest);
         let released = lock(&self.commit).journal.release(live);
         drop(manifest);
-        // A sync that began before may still be about to open them; one that begins now is not.
-        drop(lock(&self.durable));
-        for no in released {
-            // A log that stays is garbage that the next open removes.
-            let _ = self.storage.remove(&self.dir.join(files::log(no)));
-        }
+        self.remove_logs(&released);
         if !replaced {
             self.forget_late(space, std::slice::from_ref(&table))?;
             return Ok(None);
         }
         Ok(Some(table))
+    }
+
+    /// Lets go of logs of which no operation is needed any more, where no flush did it: what was in
+    /// them was cleared, or flushed before they were retired.
+    pub(crate) fn release_logs(&self) -> Result<()> {
+        let mut manifest = lock(&self.manifest);
+        self.check_open()?;
+        let next_file = FileNo(self.next_file.load(Ordering::Relaxed));
+        let (live, last) = {
+            let journal = &lock(&self.commit).journal;
+            // Nothing that is being flushed counts.
+            let none = (KeyspaceId(u32::MAX), SeqNo(0));
+            let live = journal.needed(next_file, |id, last| self.is_flushed(none, id, last));
+            (live, journal.releasable(live))
+        };
+        let Some(last) = last else { return Ok(()) };
+        let changes = [Change::LastSeq(last), Change::NextFile(next_file), Change::Logs(live)];
+        manifest.append(&changes, || self.new_file_no())?;
+        let released = lock(&self.commit).journal.release(live);
+        drop(manifest);
+        self.remove_logs(&released);
+        Ok(())
+    }
+
+    /// Removes logs that the manifest needs no more. The manifest's lock is free.
+    fn remove_logs(&self, released: &[FileNo]) {
+        // A sync that began before may still be about to open them; one that begins now is not.
+        drop(lock(&self.durable));
+        for no in released {
+            // A log that stays is garbage that the next open removes.
+            let _ = self.storage.remove(&self.dir.join(files::log(*no)));
+        }
     }
 
     /// Whether all operations of keyspace `id` up to `last` are in tables, or are no longer

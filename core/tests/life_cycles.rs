@@ -159,3 +159,38 @@ fn writers_flushes_and_compactions_run_beside_clears_and_drops() {
     drop((ks, db));
     assert_eq!(open(dir.path()).default_keyspace().iter().count(), 500);
 }
+
+/// Bytes of all log files.
+fn log_bytes(dir: &Path) -> u64 {
+    let entries = std::fs::read_dir(dir).unwrap().map(|entry| entry.unwrap());
+    entries
+        .filter(|entry| entry.path().extension().is_some_and(|end| end == "log"))
+        .map(|entry| entry.metadata().unwrap().len())
+        .sum()
+}
+
+#[test]
+fn a_log_whose_operations_are_in_tables_or_cleared_goes() {
+    let dir = tempfile::tempdir().unwrap();
+    let db = open(dir.path());
+    let ks = db.default_keyspace();
+    let mut batch = WriteBatch::new();
+    (0..40_u32).for_each(|key| batch.put(&ks, key.to_be_bytes(), vec![7; 100 << 10]));
+    db.write(batch.clone()).unwrap();
+    db.wait_idle().unwrap();
+    // All of it is in tables already: there is nothing left to flush.
+    ks.flush().unwrap();
+    assert_eq!(log_bytes(dir.path()), 0);
+    db.write(batch).unwrap();
+    ks.put("k", "v").unwrap();
+    ks.clear().unwrap();
+    assert_eq!(log_bytes(dir.path()), 0);
+    ks.put("after", "v").unwrap();
+    drop((ks, db));
+    for _ in 0..2 {
+        let db = open(dir.path());
+        let ks = db.default_keyspace();
+        assert_eq!(ks.iter().map(|item| item.unwrap().0.to_vec()).collect::<Vec<_>>(), [b"after"]);
+        assert!(db.verify().unwrap().is_clean());
+    }
+}

@@ -292,6 +292,12 @@ impl Journal {
         LiveLogs { oldest, newest: self.named }
     }
 
+    /// The greatest sequence in the files that are no longer needed; `None` if there is none.
+    pub(crate) fn releasable(&self, live: LiveLogs) -> Option<SeqNo> {
+        let logs = self.sealed.iter().take_while(|log| log.no < live.oldest);
+        logs.map(|log| log.keyspaces.values().max().copied().unwrap_or_default()).max()
+    }
+
     /// Forgets the files that are no longer needed, and names them.
     pub(crate) fn release(&mut self, live: LiveLogs) -> Vec<FileNo> {
         let mut released = Vec::new();
