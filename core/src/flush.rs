@@ -136,10 +136,13 @@ impl Store {
             table.make_obsolete();
             return Ok(None);
         }
-        let next_file = FileNo(self.next_file.load(Ordering::Relaxed));
-        let live = lock(&self.commit)
-            .journal
-            .needed(next_file, |id, last| self.is_flushed((space.id, greatest), id, last));
+        let (next_file, live) = {
+            let commit = lock(&self.commit);
+            // Under the lock that new logs are numbered under: above all of them.
+            let next_file = FileNo(self.next_file.load(Ordering::Relaxed));
+            let is_flushed = |id, last| self.is_flushed((space.id, greatest), id, last);
+            (next_file, commit.journal.needed(next_file, is_flushed))
+        };
         let mut changes = stale_tables(manifest.state(), space.id, view.since());
         changes.extend([
             Change::AddTable { keyspace: space.id, table: table.meta.clone() },
@@ -169,13 +172,13 @@ impl Store {
     pub(crate) fn release_logs(&self) -> Result<()> {
         let mut manifest = lock(&self.manifest);
         self.check_open()?;
-        let next_file = FileNo(self.next_file.load(Ordering::Relaxed));
-        let (live, last) = {
+        let (next_file, live, last) = {
             let journal = &lock(&self.commit).journal;
+            let next_file = FileNo(self.next_file.load(Ordering::Relaxed));
             // Nothing that is being flushed counts.
             let none = (KeyspaceId(u32::MAX), SeqNo(0));
             let live = journal.needed(next_file, |id, last| self.is_flushed(none, id, last));
-            (live, journal.releasable(live))
+            (next_file, live, journal.releasable(live))
         };
         let Some(last) = last else { return Ok(()) };
         let changes = [Change::LastSeq(last), Change::NextFile(next_file), Change::Logs(live)];

@@ -373,7 +373,7 @@ fn remove_orphans(store: &Store, found: &Directory, live: LiveLogs, discarded: &
     if greatest.is_some_and(|no| no >= state.next_file) {
         changes.push(Change::NextFile(FileNo(store.next_file.load(Ordering::Relaxed))));
     }
-    if discarded.contains(&state.logs.newest) {
+    if state.logs.newest >= state.logs.oldest && discarded.contains(&state.logs.newest) {
         // The manifest must not ask for a log that goes.
         let kept = found.logs().into_iter().rfind(|no| !discarded.contains(no));
         changes.push(Change::Logs(LiveLogs { newest: kept.unwrap_or(FileNo(0)), ..state.logs }));
