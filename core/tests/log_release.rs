@@ -80,6 +80,12 @@ impl Storage for Meeting {
     fn link(&self, from: &Path, to: &Path) -> io::Result<()> {
         self.inner.link(from, to)
     }
+    fn rename_dir(&self, from: &Path, to: &Path) -> io::Result<()> {
+        self.inner.rename_dir(from, to)
+    }
+    fn remove_dir(&self, dir: &Path) -> io::Result<()> {
+        self.inner.remove_dir(dir)
+    }
     fn sync_dir(&self, dir: &Path) -> io::Result<()> {
         self.inner.sync_dir(dir)
     }

@@ -172,6 +172,54 @@ fn a_link_is_the_same_file_until_either_name_goes() {
 }
 
 #[test]
+fn a_moved_directory_takes_its_files_along_and_never_a_taken_name() {
+    on_every_storage(|storage, dir| {
+        let (from, to) = (dir.join("new"), dir.join("made"));
+        storage.create_dir_all(&from.join("below")).unwrap();
+        storage.create_dir_all(&dir.join("newer")).unwrap();
+        write(storage, &from.join("a"), b"1");
+        write(storage, &from.join("below/b"), b"22");
+        let mut writer = storage.create(&from.join("writing")).unwrap();
+        storage.rename_dir(&from, &to).unwrap();
+        assert_eq!(storage.list(&from).unwrap_err().kind(), ErrorKind::NotFound);
+        assert_eq!(names(storage, &to), [("a".into(), 1), ("writing".into(), 0)]);
+        assert_eq!(names(storage, &to.join("below")), [("b".into(), 2)]);
+        writer.append(&[b"late"]).unwrap();
+        assert_eq!(read(storage, &to.join("writing")), b"late");
+        assert_eq!(names(storage, &dir.join("newer")), [], "a name that only begins the same stays");
+
+        assert_eq!(storage.rename_dir(&from, &to).unwrap_err().kind(), ErrorKind::NotFound);
+        storage.create_dir_all(&from).unwrap();
+        assert_eq!(storage.rename_dir(&to, &from).unwrap_err().kind(), ErrorKind::AlreadyExists);
+        write(storage, &dir.join("file"), b"");
+        assert_eq!(storage.rename_dir(&to, &dir.join("file")).unwrap_err().kind(), ErrorKind::AlreadyExists);
+        assert_eq!(
+            storage.rename_dir(&dir.join("file"), &dir.join("x")).unwrap_err().kind(),
+            ErrorKind::NotFound
+        );
+        storage.sync_dir(dir).unwrap();
+    });
+}
+
+#[test]
+fn only_an_empty_directory_is_removed() {
+    on_every_storage(|storage, dir| {
+        let made = dir.join("made");
+        storage.create_dir_all(&made.join("below")).unwrap();
+        assert_eq!(storage.remove_dir(&made).unwrap_err().kind(), ErrorKind::DirectoryNotEmpty);
+        storage.remove_dir(&made.join("below")).unwrap();
+        write(storage, &made.join("file"), b"");
+        assert_eq!(storage.remove_dir(&made).unwrap_err().kind(), ErrorKind::DirectoryNotEmpty);
+        storage.remove(&made.join("file")).unwrap();
+        storage.remove_dir(&made).unwrap();
+        assert_eq!(storage.list(&made).unwrap_err().kind(), ErrorKind::NotFound);
+        assert_eq!(storage.remove_dir(&made).unwrap_err().kind(), ErrorKind::NotFound);
+        storage.create_dir_all(&made).unwrap();
+        assert_eq!(names(storage, &made), []);
+    });
+}
+
+#[test]
 fn list_shows_plain_files_with_lengths_and_no_directories() {
     on_every_storage(|storage, dir| {
         assert_eq!(names(storage, dir), []);

@@ -112,6 +112,46 @@ fn names_of_one_directory_are_kept_out_of_order() {
 }
 
 #[test]
+fn a_moved_directory_is_at_the_old_or_the_new_place_until_its_parent_is_synced() {
+    let sim = disk();
+    durable(&sim, "kept", b"1");
+    sim.create_dir_all(Path::new("/other")).unwrap();
+    sim.rename_dir(dir(), Path::new("/moved")).unwrap();
+    let place = |left: &SimStorage| {
+        let at = |dir: &str| left.bytes(&Path::new(dir).join("kept")).is_ok();
+        (at("/store"), at("/moved"))
+    };
+    assert_eq!(outcomes(&sim, place), BTreeSet::from([(true, false), (false, true)]));
+
+    let sim = disk();
+    durable(&sim, "kept", b"1");
+    sim.rename_dir(dir(), Path::new("/moved")).unwrap();
+    sim.sync_dir(Path::new("/moved")).unwrap();
+    assert_eq!(outcomes(&sim, place).len(), 2, "its own sync says nothing of its name");
+    let sim = disk();
+    durable(&sim, "kept", b"1");
+    sim.rename_dir(dir(), Path::new("/moved")).unwrap();
+    sim.sync_dir(Path::new("/")).unwrap();
+    assert_eq!(outcomes(&sim, place), BTreeSet::from([(false, true)]));
+}
+
+#[test]
+fn a_removed_directory_may_come_back_until_its_parent_is_synced() {
+    let removed = |sync: bool| {
+        let sim = disk();
+        durable(&sim, "kept", b"1");
+        sim.remove(&file("kept")).unwrap();
+        sim.remove_dir(dir()).unwrap();
+        if sync {
+            sim.sync_dir(Path::new("/")).unwrap();
+        }
+        outcomes(&sim, |left| left.list(dir()).ok().map(|names| names.len()))
+    };
+    assert_eq!(removed(false), BTreeSet::from([None, Some(0), Some(1)]));
+    assert_eq!(removed(true), BTreeSet::from([None]));
+}
+
+#[test]
 fn a_renamed_target_is_the_old_or_the_new_file_and_never_missing() {
     let sim = disk();
     durable(&sim, "CURRENT", b"old");

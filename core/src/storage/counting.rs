@@ -30,9 +30,9 @@ pub struct FileCounts {
     pub append_bytes: u64,
     /// `sync`, of a writer or of a syncer.
     pub syncs: u64,
-    /// `rename` and `link` to this name.
+    /// `rename`, `rename_dir` and `link` to this name.
     pub names_given: u64,
-    /// `remove`, and `rename` from this name.
+    /// `remove` and `remove_dir`, and `rename` and `rename_dir` from this name.
     pub names_taken: u64,
     /// `sync_dir`, under the last name of the directory.
     pub dir_syncs: u64,
@@ -112,6 +112,17 @@ impl Storage for CountingStorage {
     fn remove(&self, path: &Path) -> io::Result<()> {
         self.count(path, |file| file.names_taken += 1);
         self.inner.remove(path)
+    }
+
+    fn rename_dir(&self, from: &Path, to: &Path) -> io::Result<()> {
+        self.count(from, |dir| dir.names_taken += 1);
+        self.count(to, |dir| dir.names_given += 1);
+        self.inner.rename_dir(from, to)
+    }
+
+    fn remove_dir(&self, dir: &Path) -> io::Result<()> {
+        self.count(dir, |dir| dir.names_taken += 1);
+        self.inner.remove_dir(dir)
     }
 
     fn sync_dir(&self, dir: &Path) -> io::Result<()> {

@@ -169,6 +169,34 @@ impl Storage for MemStorage {
         Ok(())
     }
 
+    fn rename_dir(&self, from: &Path, to: &Path) -> io::Result<()> {
+        let mut state = lock(&self.state);
+        if !state.dirs.contains(from) {
+            return Err(io::ErrorKind::NotFound.into());
+        }
+        state.check_free(to)?;
+        let moved = |path: &Path| path.strip_prefix(from).ok().map(|rest| joined(to, rest));
+        state.dirs = state.dirs.iter().map(|dir| moved(dir).unwrap_or_else(|| dir.clone())).collect();
+        state.files = std::mem::take(&mut state.files)
+            .into_iter()
+            .map(|(path, file)| (moved(&path).unwrap_or(path), file))
+            .collect();
+        Ok(())
+    }
+
+    fn remove_dir(&self, dir: &Path) -> io::Result<()> {
+        let mut state = lock(&self.state);
+        if !state.dirs.contains(dir) {
+            return Err(io::ErrorKind::NotFound.into());
+        }
+        let inside = |path: &PathBuf| path.parent() == Some(dir);
+        if state.dirs.iter().any(inside) || state.files.keys().any(inside) {
+            return Err(io::ErrorKind::DirectoryNotEmpty.into());
+        }
+        state.dirs.remove(dir);
+        Ok(())
+    }
+
     fn sync_dir(&self, dir: &Path) -> io::Result<()> {
         match lock(&self.state).dirs.contains(dir) {
             true => Ok(()),
@@ -200,6 +228,11 @@ impl Storage for MemStorage {
 /// The last part of a path.
 pub(crate) fn name_of(path: &Path) -> String {
     path.file_name().unwrap_or_default().to_string_lossy().into_owned()
+}
+
+/// `rest` below `dir`. Joined with nothing, a path would end in a slash.
+pub(crate) fn joined(dir: &Path, rest: &Path) -> PathBuf {
+    if rest.as_os_str().is_empty() { dir.to_owned() } else { dir.join(rest) }
 }
 
 /// The part of `bytes` that a read asks for; `UnexpectedEof` past the end.

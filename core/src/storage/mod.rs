@@ -6,7 +6,7 @@
 //! The contract, which is POSIX's: bytes appended are readable at once, and survive the death
 //! of the process; they survive a power cut only after [`WriteFile::sync`] returned. A name
 //! made by `create`, `rename`, `link` or taken away by `remove` survives a power cut only after
-//! [`Storage::sync_dir`] of its directory returned. After a failed sync nothing is known of the
+//! [`Storage::sync_dir`] of its directory returned; so for `rename_dir` and `remove_dir`. After a failed sync nothing is known of the
 //! bytes appended since the last good one.
 //!
 //! Public under the feature `storage-api`, unstable.
@@ -115,6 +115,11 @@ pub trait Storage: Send + Sync + Debug {
     fn link(&self, from: &Path, to: &Path) -> io::Result<()>;
     /// Takes a name away. Open files and maps stay readable.
     fn remove(&self, path: &Path) -> io::Result<()>;
+    /// Moves a directory and all that is in it to a name that nobody has, atomically;
+    /// `AlreadyExists` if the name is taken. Both names are in the same directory.
+    fn rename_dir(&self, from: &Path, to: &Path) -> io::Result<()>;
+    /// Takes an empty directory away; `DirectoryNotEmpty` if it is not.
+    fn remove_dir(&self, dir: &Path) -> io::Result<()>;
     /// Makes the names of a directory durable.
     fn sync_dir(&self, dir: &Path) -> io::Result<()>;
     /// Locks `path` without waiting; `WouldBlock` if held, also by this process. A missing file

@@ -95,6 +95,23 @@ impl Storage for FsStorage {
         fs::remove_file(path)
     }
 
+    fn rename_dir(&self, from: &Path, to: &Path) -> io::Result<()> {
+        if !from.is_dir() {
+            return Err(io::ErrorKind::NotFound.into());
+        }
+        // The system would replace an empty directory. Whoever makes one between here and there
+        // loses nothing by that.
+        match fs::symlink_metadata(to) {
+            Ok(_) => Err(io::ErrorKind::AlreadyExists.into()),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => fs::rename(from, to),
+            Err(error) => Err(error),
+        }
+    }
+
+    fn remove_dir(&self, dir: &Path) -> io::Result<()> {
+        fs::remove_dir(dir)
+    }
+
     fn sync_dir(&self, dir: &Path) -> io::Result<()> {
         let dir = if dir.as_os_str().is_empty() { Path::new(".") } else { dir };
         File::open(dir)?.sync_all()

@@ -5,6 +5,7 @@ use std::io;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
+use super::dirs::DirChange;
 use crate::storage::mem::name_of;
 
 /// Number of a file, whatever its names.
@@ -15,6 +16,8 @@ pub(super) type InodeNo = u64;
 pub(super) struct Disk {
     pub(super) inodes: BTreeMap<InodeNo, Inode>,
     pub(super) dirs: BTreeMap<PathBuf, Directory>,
+    /// Directories moved and removed since their parents were last synced, in order.
+    pub(super) dir_changes: Vec<DirChange>,
     next_inode: InodeNo,
     /// Bytes that all files may have together.
     pub(super) capacity: Option<u64>,
@@ -23,7 +26,13 @@ pub(super) struct Disk {
 impl Default for Disk {
     fn default() -> Self {
         let dirs = [Path::new("/"), Path::new("")].map(|dir| (dir.to_owned(), Directory::default()));
-        Self { inodes: BTreeMap::new(), dirs: BTreeMap::from(dirs), next_inode: 1, capacity: None }
+        Self {
+            inodes: BTreeMap::new(),
+            dirs: BTreeMap::from(dirs),
+            dir_changes: Vec::new(),
+            next_inode: 1,
+            capacity: None,
+        }
     }
 }
 
@@ -70,7 +79,7 @@ impl Inode {
 /// Names of a directory.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Directory {
-    names: BTreeMap<String, InodeNo>,
+    pub(super) names: BTreeMap<String, InodeNo>,
     pub(super) durable: BTreeMap<String, InodeNo>,
     /// Changes since the last sync, in order.
     pub(super) pending: Vec<Change>,
@@ -123,7 +132,7 @@ impl Directory {
     }
 
     /// Files that a process, or a process after some power cut, can reach.
-    fn reachable(&self) -> impl Iterator<Item = InodeNo> {
+    pub(super) fn reachable(&self) -> impl Iterator<Item = InodeNo> {
         let pending = self.pending.iter().filter_map(|change| change.puts.as_ref()).map(|(_, inode)| *inode);
         self.names.values().chain(self.durable.values()).copied().chain(pending)
     }
@@ -158,7 +167,11 @@ impl Disk {
             return Err(io::ErrorKind::NotADirectory.into());
         }
         for dir in dir.ancestors() {
-            self.dirs.entry(dir.to_owned()).or_default();
+            if !self.dirs.contains_key(dir) {
+                self.dirs.insert(dir.to_owned(), Directory::default());
+                // It is durable when made, so its parent was synced.
+                self.settle_dirs(dir.parent());
+            }
         }
         Ok(())
     }
@@ -210,13 +223,15 @@ impl Disk {
 
     /// The same disk without the files that nobody can reach again.
     pub(super) fn reachable(&self) -> Self {
-        let live: BTreeSet<InodeNo> = self.dirs.values().flat_map(Directory::reachable).collect();
+        let removed = self.dir_changes.iter().filter_map(DirChange::removed);
+        let live: BTreeSet<InodeNo> =
+            self.dirs.values().chain(removed).flat_map(Directory::reachable).collect();
         let mut disk = self.clone();
         disk.inodes.retain(|inode, _| live.contains(inode));
         disk
     }
 }
 
-fn parent_of(path: &Path) -> io::Result<&Path> {
+pub(super) fn parent_of(path: &Path) -> io::Result<&Path> {
     path.parent().ok_or_else(|| io::ErrorKind::NotFound.into())
 }

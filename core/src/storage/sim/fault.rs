@@ -27,11 +27,11 @@ pub enum Op {
     Append,
     /// `sync`, of a writer or of a syncer.
     Sync,
-    /// `rename`.
+    /// `rename` and `rename_dir`.
     Rename,
     /// `link`.
     Link,
-    /// `remove`.
+    /// `remove` and `remove_dir`.
     Remove,
     /// `sync_dir`.
     SyncDir,

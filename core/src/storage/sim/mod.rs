@@ -7,13 +7,15 @@
 //!   ends anywhere between the synced and the last length.
 //! - Names of a directory that were changed since its last sync are kept or lost one change at
 //!   a time, in any combination. A rename is one change: its target is the old or the new file.
-//! - Directories are durable when made, as the seam promises.
+//! - Directories are durable when made, as the seam promises. One that was moved or removed since
+//!   its parent was last synced is moved or gone, or as it was, one change at a time.
 //!
 //! [`SimStorage::kill`] gives what the next process finds after this one died: all of it.
 //!
 //! Both freeze the old storage: every operation on it fails from then on, so that threads of a
 //! store that was running cannot reach the new one. Clones are the same storage.
 
+mod dirs;
 mod disk;
 mod fault;
 mod files;
@@ -255,8 +257,16 @@ impl Storage for SimStorage {
         })
     }
 
+    fn rename_dir(&self, from: &Path, to: &Path) -> io::Result<()> {
+        self.renaming(Op::Rename, to, |disk| disk.rename_dir(from, to))
+    }
+
+    fn remove_dir(&self, dir: &Path) -> io::Result<()> {
+        self.renaming(Op::Remove, dir, |disk| disk.remove_dir(dir))
+    }
+
     fn sync_dir(&self, dir: &Path) -> io::Result<()> {
-        self.renaming(Op::SyncDir, dir, |disk| disk.dir_mut(dir).map(disk::Directory::sync))
+        self.renaming(Op::SyncDir, dir, |disk| disk.sync_dir(dir))
     }
 
     fn lock(&self, path: &Path, mode: LockMode) -> io::Result<Box<dyn Lock>> {

@@ -44,6 +44,7 @@ impl Disk {
     /// One of the disks that a power cut may leave.
     pub(super) fn after_power_cut(&self, random: &mut Random) -> Self {
         let mut left = self.reachable();
+        left.undo_some_dir_changes(|| coin(random));
         for dir in left.dirs.values_mut() {
             *dir = Directory::durable(dir.surviving_names(random));
         }
