@@ -43,6 +43,20 @@ pub enum Event {
         /// The level they are in now.
         level: u32,
     },
+    /// A checkpoint was made.
+    #[non_exhaustive]
+    Checkpoint {
+        /// Its directory, as it was asked for.
+        target: PathBuf,
+        /// The sequence of the last operation in it.
+        sequence: u64,
+        /// Files in it, the lock file apart.
+        files: u64,
+        /// Bytes of files that it shares with the store.
+        linked_bytes: u64,
+        /// Bytes of files that were copied.
+        copied_bytes: u64,
+    },
     /// A writer waits for memtables to be flushed, or for level 0 to be compacted.
     #[non_exhaustive]
     WriteStall {

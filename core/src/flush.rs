@@ -193,6 +193,13 @@ impl Store {
     fn remove_logs(&self, released: &[FileNo]) {
         // A sync that began before may still be about to open them; one that begins now is not.
         drop(lock(&self.durable));
+        if !lock(&self.kept_logs).take(released) {
+            self.remove_log_files(released);
+        }
+    }
+
+    /// Removes logs that nobody is about to open.
+    pub(crate) fn remove_log_files(&self, released: &[FileNo]) {
         for no in released {
             // A log that stays is garbage that the next open removes.
             let _ = self.storage.remove(&self.dir.join(files::log(*no)));

@@ -19,6 +19,7 @@
 
 mod batch;
 mod cache;
+mod checkpoint;
 mod clear;
 mod commit;
 mod compaction;

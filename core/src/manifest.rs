@@ -247,7 +247,8 @@ impl Writer {
     }
 }
 
-fn read_pointer(storage: &dyn Storage, dir: &Path) -> Result<Pointer> {
+/// Reads the pointer file of a store's directory.
+pub(crate) fn read_pointer(storage: &dyn Storage, dir: &Path) -> Result<Pointer> {
     let path = dir.join(files::CURRENT);
     let failed = |source| Error::io("read", &path, source);
     let file = FileInput::open(storage, &path).map_err(failed)?;

@@ -9,6 +9,7 @@ use std::sync::{Arc, Condvar, Mutex, RwLock};
 use kiban_formats::{FileNo, KeyspaceId, SeqNo, StoreId};
 use kiban_indexes::{Probe, key_hash};
 
+use crate::checkpoint::KeptLogs;
 use crate::commit::Commit;
 use crate::durable::Durable;
 use crate::error::{Error, ErrorKind, Result};
@@ -22,8 +23,8 @@ use crate::sync::lock;
 use crate::table::TableContext;
 use crate::upkeep::Upkeep;
 
-/// All of an open store. Lock order: `durable`, `manifest`, `commit`, `upkeep`; each is taken
-/// only while those before it are free or held by the same thread.
+/// All of an open store. Lock order: `checkpoints`, `durable`, `manifest`, `commit`, `kept_logs`,
+/// `upkeep`; each is taken only while those before it are free or held by the same thread.
 pub(crate) struct Store {
     /// Tells the stores of one process apart.
     pub(crate) uid: u64,
@@ -40,6 +41,9 @@ pub(crate) struct Store {
     pub(crate) snapshots: Snapshots,
     /// Keyspaces with a view from before they were cleared or dropped, which a snapshot may read.
     pub(crate) cleared: Mutex<Vec<Arc<Space>>>,
+    /// Held while a checkpoint is made.
+    pub(crate) checkpoints: Mutex<()>,
+    pub(crate) kept_logs: Mutex<KeptLogs>,
     pub(crate) commit: Mutex<Commit>,
     /// Signalled, with `commit`, when memtables have become smaller or never will.
     pub(crate) room: Condvar,
@@ -123,6 +127,7 @@ impl Store {
         }
         self.room.notify_all();
         self.upkeep.stop();
+        drop(lock(&self.checkpoints));
         let synced = if self.read_only { Ok(()) } else { self.seal_log() };
         // Whoever is at the manifest is done with it first, and whoever comes later finds the
         // store closed: another opener may own the directory from here on.

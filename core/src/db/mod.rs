@@ -101,6 +101,19 @@ impl Db {
         self.store().upkeep.wait_idle(self.store())
     }
 
+    /// Makes a store in `target`, durable when this returns, that holds everything acknowledged
+    /// before the call, unflushed writes included, as of one moment. Files are hard links where the
+    /// file system has them, else copies; nobody changes them later, so the two stores are
+    /// independent. Writes, flushes and compactions go on meanwhile. All or nothing: what a crash
+    /// leaves beside the target (`*.checkpoint.tmp`) is replaced by the next call.
+    ///
+    /// # Errors
+    /// `InvalidArgument` if `target` exists, even empty, or is inside this store's directory;
+    /// `Locked` if another store is making one there; `WritesHalted`; `Io`, and nothing is left.
+    pub fn checkpoint(&self, target: impl AsRef<Path>) -> Result<()> {
+        self.store().checkpoint(target.as_ref())
+    }
+
     /// What the store holds and has done since it was opened.
     pub fn stats(&self) -> Stats {
         self.store().stats()

@@ -223,6 +223,8 @@ fn assemble(
         spaces: RwLock::new(spaces),
         snapshots: Snapshots::default(),
         cleared: Mutex::default(),
+        checkpoints: Mutex::default(),
+        kept_logs: Mutex::default(),
         commit: Mutex::new(Commit::new(journal, next_seq)),
         room: Condvar::new(),
         durable: Mutex::new(Durable::default()),

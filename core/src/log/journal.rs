@@ -319,6 +319,11 @@ impl Journal {
         self.sealed.front()
     }
 
+    /// The files that are no longer appended to, oldest first.
+    pub(crate) fn sealed(&self) -> impl Iterator<Item = &LiveLog> {
+        self.sealed.iter()
+    }
+
     /// The files that hold the log, oldest first.
     pub(crate) fn files(&self) -> Vec<FileNo> {
         let active = self.active.as_ref().map(|active| active.log.no);

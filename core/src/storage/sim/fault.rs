@@ -47,6 +47,8 @@ pub enum Effect {
     Eio,
     /// The operation fails with ENOSPC and does nothing.
     NoSpace,
+    /// The operation fails with EXDEV, as a link across file systems does.
+    CrossesDevices,
     /// An append writes some of its bytes, then fails with ENOSPC. Others: as `Eio`.
     ShortAppend,
     /// A sync fails, and what it should have made durable never will be, though it is read as
@@ -158,6 +160,7 @@ impl Faults {
                 Outcome::Crash { error: off_error(), done: random.next().is_multiple_of(2) }
             }
             Some(Effect::NoSpace) => Outcome::Fail(Errno::NOSPC.into()),
+            Some(Effect::CrossesDevices) => Outcome::Fail(Errno::XDEV.into()),
             Some(Effect::ShortAppend) if op == Op::Append => Outcome::Short(Errno::NOSPC.into()),
             Some(Effect::SyncDrops) if op == Op::Sync => Outcome::Drop(Errno::IO.into()),
             Some(Effect::Eio | Effect::ShortAppend | Effect::SyncDrops) => Outcome::Fail(Errno::IO.into()),
