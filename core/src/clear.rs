@@ -77,8 +77,8 @@ impl Store {
         old.levels.tables().for_each(|table| table.make_obsolete());
         drop(old);
         self.prune_views();
+        self.upkeep.emptied(space);
         self.signal_room();
-        self.upkeep.wake();
         Ok(())
     }
 
@@ -108,7 +108,7 @@ impl Store {
         drop(manifest);
         old.levels.tables().for_each(|table| table.make_obsolete());
         self.prune_views();
-        self.upkeep.wake();
+        self.upkeep.emptied(space);
         lock(&self.commit).journal.retire_active();
         self.release_logs()
     }

@@ -12,14 +12,12 @@ use kiban_formats::{Kind, SeqNo, payload_crc};
 
 use crate::batch::WriteBatch;
 use crate::error::{Error, ErrorKind, Result};
-use crate::event::Event;
 use crate::limits;
 use crate::log::Journal;
 use crate::settings::Durability;
 use crate::source::{EntryRef, Found};
 use crate::space::Space;
 use crate::store::Store;
-use crate::sync::{lock, wait};
 
 /// What the commit lock guards.
 #[derive(Debug)]
@@ -28,7 +26,7 @@ pub(crate) struct Commit {
     /// The sequence of the next operation.
     pub(crate) next_seq: SeqNo,
     /// The manifest that was read at open is durable: log records may name its keyspaces.
-    grounded: bool,
+    pub(crate) grounded: bool,
     /// Why writes are refused, after a failed log write or sync.
     halted: Option<Error>,
 }
@@ -41,12 +39,6 @@ impl Commit {
     /// The greatest sequence given out.
     pub(crate) fn last_seq(&self) -> SeqNo {
         SeqNo(self.next_seq.0 - 1)
-    }
-
-    /// Refuses all writes from now on: nothing is known of what the log holds.
-    pub(crate) fn halt(&mut self, cause: &Error) -> Error {
-        let cause = self.halted.get_or_insert_with(|| cause.clone()).clone();
-        halted_error(&cause)
     }
 
     pub(crate) fn check_halted(&self) -> Result<()> {
@@ -166,54 +158,12 @@ impl Store {
         Ok(())
     }
 
-    /// The commit lock, with room in the memtables and in level 0, and a log that works.
-    pub(crate) fn lock_for_write(&self, spaces: &[Arc<Space>]) -> Result<MutexGuard<'_, Commit>> {
-        let mut commit = lock(&self.commit);
-        let mut told = false;
-        loop {
-            self.check_open()?;
-            commit.check_halted()?;
-            if !commit.grounded {
-                // The manifest's lock comes before the commit lock.
-                drop(commit);
-                self.ground()?;
-                commit = lock(&self.commit);
-                commit.grounded = true;
-                continue;
-            }
-            let memtables_full =
-                self.memtable_bytes.load(Ordering::Relaxed) >= self.settings.memtables_total_bytes;
-            let level0_full = spaces.iter().find(|space| self.is_level0_full(space));
-            if !memtables_full && level0_full.is_none() {
-                return Ok(commit);
-            }
-            if let Some(error) = self.upkeep.trouble(level0_full.map(|space| space.id)) {
-                return Err(error);
-            }
-            if memtables_full {
-                self.seal_largest_if_none_is_sealed();
-            }
-            if !told {
-                told = true;
-                let memtable_bytes = self.memtable_bytes.load(Ordering::Relaxed);
-                drop(commit);
-                self.listener.tell(|| Event::WriteStall { memtable_bytes });
-                commit = lock(&self.commit);
-                continue;
-            }
-            commit = wait(&self.room, commit);
-        }
-    }
-
-    /// Makes the manifest that was read at open durable.
-    fn ground(&self) -> Result<()> {
-        let mut manifest = lock(&self.manifest);
-        self.check_open()?;
-        manifest.make_durable(|| self.new_file_no())
-    }
-
-    fn is_level0_full(&self, space: &Space) -> bool {
-        space.view().levels.level(0).len() >= self.settings.level0_stall_tables as usize
+    /// Refuses all writes from now on: nothing is known of what the log holds. Writers that wait
+    /// for room are told.
+    pub(crate) fn halt(&self, commit: &mut Commit, cause: &Error) -> Error {
+        let cause = commit.halted.get_or_insert_with(|| cause.clone()).clone();
+        self.room.notify_all();
+        halted_error(&cause)
     }
 
     /// Appends to the log, halting all writes if that fails.
@@ -233,7 +183,7 @@ impl Store {
             self.seal_what_keeps_logs(&commit.journal);
         }
         let appended = append(&mut commit.journal);
-        appended.map_err(|cause| commit.halt(&cause))?;
+        appended.map_err(|cause| self.halt(commit, &cause))?;
         for space in spaces {
             commit.journal.note(space.id, last);
         }
@@ -282,15 +232,10 @@ impl Store {
         let last = commit.last_seq();
         self.visible.store(last.0, Ordering::Release);
         let full = |space: &&Arc<Space>| space.view().active.bytes() >= self.settings.memtable_seal_bytes();
-        let mut sealed = false;
-        for space in spaces.iter().filter(full) {
-            space.seal();
-            sealed = true;
-        }
+        let sealed: Vec<&Arc<Space>> = spaces.iter().filter(full).collect();
+        sealed.iter().for_each(|space| space.seal());
         drop(commit);
-        if sealed {
-            self.upkeep.wake();
-        }
+        sealed.iter().for_each(|space| self.upkeep.wake_for(space));
         match durability {
             Durability::Buffered => Ok(()),
             Durability::Sync => self.sync_through(last),

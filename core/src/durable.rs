@@ -31,7 +31,7 @@ impl Store {
             (commit.last_seq(), commit.journal.begin_sync())
         };
         if let Err(cause) = unsynced.sync(&*self.storage, &self.dir) {
-            return Err(lock(&self.commit).halt(&cause));
+            return Err(self.halt(&mut lock(&self.commit), &cause));
         }
         durable.seq = last;
         lock(&self.commit).journal.end_sync(&unsynced, last);

@@ -57,11 +57,18 @@ pub enum Event {
         /// Bytes of files that were copied.
         copied_bytes: u64,
     },
-    /// A writer waits for memtables to be flushed, or for level 0 to be compacted.
+    /// A writer waits for memtables to be flushed, or for level 0 to be compacted. Told when the
+    /// wait begins.
     #[non_exhaustive]
     WriteStall {
         /// Bytes in all memtables.
         memtable_bytes: u64,
+    },
+    /// A writer has waited.
+    #[non_exhaustive]
+    WriteStallEnded {
+        /// How long, in microseconds.
+        micros: u64,
     },
     /// A flush or a compaction failed; it is tried again, unless a table is damaged.
     #[non_exhaustive]

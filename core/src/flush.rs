@@ -19,6 +19,7 @@ use crate::source::Source;
 use crate::space::Space;
 use crate::store::Store;
 use crate::sync::lock;
+use crate::upkeep::Scope;
 
 impl Store {
     /// Seals the active memtables of these keyspaces and waits until they are tables.
@@ -38,26 +39,12 @@ impl Store {
             commit.journal.retire_active();
             targets
         };
-        self.upkeep.wake();
-        self.upkeep.wait_until(self, || {
+        targets.iter().for_each(|(space, _)| self.upkeep.wake_for(space));
+        let ids: Vec<KeyspaceId> = targets.iter().map(|(space, _)| space.id).collect();
+        self.upkeep.wait_until(self, Scope::Of(&ids), || {
             targets.iter().all(|(space, seq)| space.flushed() >= *seq || space.is_dropped())
         })?;
         self.release_logs()
-    }
-
-    /// Writers wait and nothing is being made smaller: seals the largest active memtable. Under
-    /// the commit lock.
-    pub(crate) fn seal_largest_if_none_is_sealed(&self) {
-        let spaces = self.spaces();
-        if spaces.iter().any(|space| !space.view().sealed.is_empty()) {
-            return;
-        }
-        // All may be empty: what was sealed is in a table, and its bytes are about to be taken off.
-        let with_entries = spaces.iter().filter(|space| !space.view().active.is_empty());
-        if let Some(largest) = with_entries.max_by_key(|space| space.view().active.bytes()) {
-            largest.seal();
-            self.upkeep.wake();
-        }
     }
 
     /// Where the logs have become too long: seals the memtables that keep the oldest one. Under
@@ -72,15 +59,9 @@ impl Store {
             let least = space.view().active.seq_range().map(|(least, _)| least);
             if least.is_some_and(|least| least <= *last) {
                 space.seal();
-                self.upkeep.wake();
+                self.upkeep.wake_for(&space);
             }
         }
-    }
-
-    /// Tells writers that memtables became smaller, or that they will not.
-    pub(crate) fn signal_room(&self) {
-        let _commit = lock(&self.commit);
-        self.room.notify_all();
     }
 
     /// Makes a table of the oldest sealed memtable. One caller a keyspace at a time.

@@ -40,6 +40,7 @@ mod memtable;
 mod output;
 mod read;
 mod retention;
+mod room;
 mod run;
 mod settings;
 mod snapshot;

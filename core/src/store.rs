@@ -19,7 +19,7 @@ use crate::settings::Settings;
 use crate::snapshot::Snapshots;
 use crate::space::Space;
 use crate::storage::{Lock, Storage};
-use crate::sync::lock;
+use crate::sync::{lock, wait};
 use crate::table::TableContext;
 use crate::upkeep::Upkeep;
 
@@ -58,6 +58,29 @@ pub(crate) struct Store {
     /// Everything up to this sequence is in memtables or tables.
     pub(crate) visible: AtomicU64,
     pub(crate) closed: AtomicBool,
+    /// The directory was let go, after `closed`.
+    pub(crate) let_go: LetGo,
+}
+
+/// Says that the directory was let go.
+#[derive(Debug, Default)]
+pub(crate) struct LetGo {
+    done: Mutex<bool>,
+    changed: Condvar,
+}
+
+impl LetGo {
+    fn set(&self) {
+        *lock(&self.done) = true;
+        self.changed.notify_all();
+    }
+
+    fn wait(&self) {
+        let mut done = lock(&self.done);
+        while !*done {
+            done = wait(&self.changed, done);
+        }
+    }
 }
 
 impl fmt::Debug for Store {
@@ -116,14 +139,18 @@ impl Store {
     }
 
     /// Refuses new work, waits for writes that run, stops the background, syncs the log and
-    /// lets the directory go. The second call does nothing.
+    /// lets the directory go. A second call does nothing, and returns when the first has let the
+    /// directory go; only a thread that the first call waits for does not wait for it.
     pub(crate) fn close(&self) -> Result<()> {
-        {
-            // Whoever holds the commit lock is done with its write before the flag is set.
-            let _no_write_runs = lock(&self.commit);
-            if self.closed.swap(true, Ordering::AcqRel) {
-                return Ok(());
+        // Whoever holds the commit lock is done with its write before the flag is set.
+        let no_write_runs = lock(&self.commit);
+        let closes = !self.closed.swap(true, Ordering::AcqRel);
+        drop(no_write_runs);
+        if !closes {
+            if !self.upkeep.is_waited_for() {
+                self.let_go.wait();
             }
+            return Ok(());
         }
         self.room.notify_all();
         self.upkeep.stop();
@@ -131,8 +158,10 @@ impl Store {
         let synced = if self.read_only { Ok(()) } else { self.seal_log() };
         // Whoever is at the manifest is done with it first, and whoever comes later finds the
         // store closed: another opener may own the directory from here on.
-        let _no_edit_runs = lock(&self.manifest);
+        let no_edit_runs = lock(&self.manifest);
         *lock(&self.directory_lock) = None;
+        drop(no_edit_runs);
+        self.let_go.set();
         synced
     }
 

@@ -14,11 +14,12 @@ pub(crate) fn wait<'a, T>(condvar: &Condvar, guard: MutexGuard<'a, T>) -> MutexG
     condvar.wait(guard).unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Waits for a signal, at most `limit`.
-pub(crate) fn wait_for<'a, T>(
+/// Waits while a condition holds, at most `limit`.
+pub(crate) fn wait_while<'a, T>(
     condvar: &Condvar,
     guard: MutexGuard<'a, T>,
     limit: Duration,
+    condition: impl FnMut(&mut T) -> bool,
 ) -> MutexGuard<'a, T> {
-    condvar.wait_timeout(guard, limit).unwrap_or_else(PoisonError::into_inner).0
+    condvar.wait_timeout_while(guard, limit, condition).unwrap_or_else(PoisonError::into_inner).0
 }

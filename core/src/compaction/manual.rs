@@ -24,9 +24,13 @@ impl Store {
         if inputs.is_empty() {
             return Ok(());
         }
+        let is_whole = inputs.len() == levels.tables().count();
         let output = levels.deepest().max(1);
         let plan = Plan { space: space.clone(), inputs, output, levels, rewrite: true };
         let done = self.compact_plan(&plan);
+        if is_whole && done.is_ok() {
+            self.upkeep.cured(space);
+        }
         // Level 0 is empty, and it may be that no job of the background follows.
         self.signal_room();
         done

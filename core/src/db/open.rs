@@ -24,7 +24,7 @@ use crate::snapshot::Snapshots;
 use crate::source::EntryRef;
 use crate::space::{DEFAULT_KEYSPACE, Space, View};
 use crate::storage::{DirEntry, Lock, LockMode, Storage, random_id};
-use crate::store::Store;
+use crate::store::{LetGo, Store};
 use crate::sync::lock;
 use crate::table::{self, TableContext};
 use crate::upkeep::Upkeep;
@@ -235,6 +235,7 @@ fn assemble(
         listener,
         visible: AtomicU64::new(next_seq.0 - 1),
         closed: AtomicBool::new(false),
+        let_go: LetGo::default(),
     }))
 }
 
@@ -386,8 +387,10 @@ fn remove_orphans(store: &Store, found: &Directory, live: LiveLogs, discarded: &
     if !orphans.is_empty() {
         manifest.make_durable(|| store.new_file_no())?;
     }
-    for (_, entry) in orphans {
-        let path = store.dir.join(&entry.name);
+    // Listeners are called with no lock held. Nobody else has the store yet.
+    let orphans: Vec<_> = orphans.iter().map(|(_, entry)| store.dir.join(&entry.name)).collect();
+    drop(manifest);
+    for path in orphans {
         match store.storage.remove(&path) {
             Err(source) if source.kind() != io::ErrorKind::NotFound => {
                 return Err(Error::io("remove", &path, source));

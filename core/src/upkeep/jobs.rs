@@ -1,0 +1,166 @@
+//! The life of a background thread: take a job, do it, say how it went.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::{Arc, Weak};
+
+use kiban_formats::{FileNo, KeyspaceId};
+
+use super::health::Task;
+use super::{RETRY_AFTER, State};
+use crate::compaction::{Plan, pick};
+use crate::error::{Error, ErrorKind, Result};
+use crate::event::Event;
+use crate::space::Space;
+use crate::store::Store;
+use crate::sync::{lock, wait, wait_while};
+
+/// Something to do in the background.
+#[derive(Debug)]
+enum Job {
+    /// The oldest sealed memtable of a keyspace becomes a table.
+    Flush(Arc<Space>),
+    Compact(Plan),
+}
+
+/// A job that is over.
+struct Done {
+    keyspace: KeyspaceId,
+    task: Task,
+    /// The tables of a compaction.
+    tables: Vec<FileNo>,
+}
+
+impl Done {
+    fn of(job: &Job) -> Self {
+        match job {
+            Job::Flush(space) => Self { keyspace: space.id, task: Task::Flush, tables: Vec::new() },
+            Job::Compact(plan) => {
+                let tables = plan.numbers().collect();
+                Self { keyspace: plan.space.id, task: Task::Compaction, tables }
+            }
+        }
+    }
+}
+
+/// Works until the store is closed, or is no more.
+pub(super) fn work(store: &Weak<Store>) {
+    if let Some(store) = store.upgrade() {
+        lock(&store.upkeep.state).own.insert(std::thread::current().id());
+    }
+    while let Some(store) = store.upgrade() {
+        let Some(job) = next_job(&store) else { return };
+        // A bug in a job must not leave those who wait for it waiting.
+        let run = AssertUnwindSafe(|| match &job {
+            Job::Flush(space) => store.flush_oldest(space),
+            Job::Compact(plan) => store.compact_plan(plan),
+        });
+        let result = catch_unwind(run).unwrap_or_else(|_| {
+            let message = format!("a background thread of store {} panicked", store.dir.display());
+            Err(Error::new(ErrorKind::Io, message))
+        });
+        let done = Done::of(&job);
+        // What it held on to goes before it is over: when all is idle, files are at rest.
+        drop(job);
+        finish_job(&store, &done, result);
+    }
+}
+
+/// Waits for something to do; `None` when stopping. Flushes come first: writers wait for them.
+fn next_job(store: &Store) -> Option<Job> {
+    let mut state = lock(&store.upkeep.state);
+    loop {
+        if state.stopping {
+            return None;
+        }
+        let nothing_was_due = state.due.is_empty();
+        if let Some(job) = find_job(store, &mut state) {
+            return Some(job);
+        }
+        if !nothing_was_due {
+            // Whoever waits for that hears of it.
+            store.upkeep.changed.notify_all();
+        }
+        state = wait(&store.upkeep.changed, state);
+    }
+}
+
+fn find_job(store: &Store, state: &mut State) -> Option<Job> {
+    if std::mem::take(&mut state.due.any) {
+        store.spaces().iter().for_each(|space| state.due.push(space.id));
+    }
+    find_flush(store, state).or_else(|| find_compaction(store, state))
+}
+
+fn find_flush(store: &Store, state: &mut State) -> Option<Job> {
+    while let Some(id) = state.due.flushes.pop() {
+        // One that is being flushed comes back when that is over.
+        let free = !state.flushing.contains(&id) && !state.health.is_halted(id);
+        let Some(space) = store.space(id).filter(|_| free) else { continue };
+        if !space.view().sealed.is_empty() {
+            state.flushing.insert(id);
+            return Some(Job::Flush(space));
+        }
+        // What failed may have been cleared.
+        state.health.succeeded(id, Task::Flush);
+    }
+    None
+}
+
+fn find_compaction(store: &Store, state: &mut State) -> Option<Job> {
+    while let Some(id) = state.due.compactions.pop() {
+        // One of which none may begin comes back when it may.
+        let free = !state.stopped.contains_key(&id);
+        let Some(space) = store.space(id).filter(|_| free) else { continue };
+        if let Some(plan) = pick(&space, &store.settings, &state.busy) {
+            state.busy.extend(plan.numbers());
+            *state.compacting.entry(id).or_default() += 1;
+            // There may be another one to do at the same time.
+            state.due.compactions.push(id);
+            return Some(Job::Compact(plan));
+        }
+    }
+    None
+}
+
+fn finish_job(store: &Store, done: &Done, result: Result<()>) {
+    let failed = result.err().filter(|error| error.kind() != ErrorKind::Closed);
+    if let Some(error) = &failed {
+        store.listener.tell(|| Event::BackgroundError { message: error.to_string() });
+    }
+    let kind = failed.as_ref().map(Error::kind);
+    let mut state = lock(&store.upkeep.state);
+    match &failed {
+        // One that was dropped meanwhile is nobody's any more.
+        Some(_) if store.space(done.keyspace).is_none() => state.health.forget(done.keyspace),
+        Some(error) => state.health.failed(done.keyspace, done.task, error),
+        None => state.health.succeeded(done.keyspace, done.task),
+    }
+    store.upkeep.changed.notify_all();
+    drop(state);
+    store.signal_room();
+    let mut state = lock(&store.upkeep.state);
+    let is_final = matches!(
+        (done.task, kind),
+        (Task::Flush, Some(ErrorKind::WritesHalted)) | (Task::Compaction, Some(ErrorKind::Corruption))
+    );
+    if kind.is_some() && !is_final && !state.stopping {
+        // Its memtable or tables stay busy while we wait, so that nobody tries again at once.
+        let hurries = state.hurries;
+        let nobody_asks = |state: &mut State| !state.stopping && state.hurries == hurries;
+        state = wait_while(&store.upkeep.changed, state, RETRY_AFTER, nobody_asks);
+    }
+    match done.task {
+        Task::Flush => {
+            state.flushing.remove(&done.keyspace);
+        }
+        Task::Compaction => {
+            // Damaged tables stay busy.
+            if !is_final {
+                state.busy.retain(|no| !done.tables.contains(no));
+            }
+            state.ends_compaction(done.keyspace);
+        }
+    }
+    state.due.push(done.keyspace);
+    store.upkeep.changed.notify_all();
+}
