@@ -6,7 +6,7 @@ use std::sync::Arc;
 use crate::commit::Operation;
 use crate::db::Handle;
 use crate::error::{Error, ErrorKind, Result};
-use crate::iter::{Cursor, Iter};
+use crate::iter::{Bounds, Cursor, Iter};
 use crate::read::Reader;
 use crate::settings::Durability;
 use crate::snapshot::Snapshot;
@@ -137,6 +137,25 @@ impl Keyspace {
     /// Removes all keys, at once and durably. Snapshots and iterators taken before read on.
     pub fn clear(&self) -> Result<()> {
         self.handle.store.clear(&self.space)
+    }
+
+    /// About how many keys have a value. Reads no data page: it adds up what the manifest says of
+    /// the tables and what the memtables hold. Exact where all of it is one sorted run, as after
+    /// [`Keyspace::compact`] with no snapshot open, or one small memtable. Elsewhere a key that was
+    /// overwritten counts again in each table and memtable that has a version of it, and a
+    /// tombstone is taken to hide one key, so deletes of absent keys count against the others.
+    pub fn approximate_len(&self) -> Result<u64> {
+        self.reader()?;
+        Ok(self.handle.store.approximate_len(&self.space))
+    }
+
+    /// About how many bytes of table files and memtables hold the keys of a range; an inverted or
+    /// empty range has 0. Reads no data page, and at most one index page for each end that lies
+    /// inside a table. The error is half a page for each such end, and in memtables at most half of
+    /// those that have more than 4,096 entries inside and outside the range.
+    pub fn approximate_bytes<K: AsRef<[u8]>, R: RangeBounds<K>>(&self, range: R) -> Result<u64> {
+        self.reader()?;
+        self.handle.store.approximate_bytes(&self.space, &Bounds::of(range))
     }
 
     /// Writes what is in memory into tables; returns when it is there.

@@ -17,6 +17,7 @@
 //! # }
 //! ```
 
+mod approximate;
 mod batch;
 mod cache;
 mod checkpoint;

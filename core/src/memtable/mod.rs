@@ -7,6 +7,7 @@
 //! A memtable knows nothing of what is visible: readers bring their snapshot along.
 
 mod entry;
+mod estimate;
 mod source;
 
 use std::ops::Bound;
@@ -19,6 +20,7 @@ use kiban_formats::{Kind, SeqNo};
 use crate::source::{EntryRef, Found};
 use entry::{Place, Stored};
 
+pub(crate) use estimate::{KeyCounts, share};
 pub(crate) use source::MemtableSource;
 
 /// Heap bytes of an entry beside its key and value: the skip list's node (key part 32, reference

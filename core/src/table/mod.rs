@@ -12,6 +12,7 @@ mod context;
 mod orphan;
 mod pages;
 mod reader;
+mod share;
 mod source;
 mod stats;
 mod verify;

@@ -88,7 +88,7 @@ impl Table {
     /// The sorted index: the one page on which the first entry at or after (key, sequence) is,
     /// if it has that key.
     #[inline]
-    fn sorted(&self, key: &[u8], seq: SeqNo) -> Result<PageNo> {
+    pub(super) fn sorted(&self, key: &[u8], seq: SeqNo) -> Result<PageNo> {
         let target = self.top.target(key, seq);
         let top = self.top.node();
         let in_top = |error| Error::format(self.pages.path(), error);
