@@ -11,10 +11,10 @@ use kiban_formats::manifest::{Change, State};
 use kiban_formats::{FileNo, KeyspaceId, SeqNo};
 
 use crate::error::Result;
-use crate::levels::TableHandle;
 use crate::space::{Space, View};
 use crate::store::Store;
 use crate::sync::lock;
+use crate::table::TableHandle;
 
 impl Store {
     /// Removes all keys of a keyspace, durably.

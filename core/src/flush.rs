@@ -10,7 +10,6 @@ use crate::clear::stale_tables;
 use crate::error::Result;
 use crate::event::Event;
 use crate::files;
-use crate::levels::TableHandle;
 use crate::log::Journal;
 use crate::memtable::Memtable;
 use crate::output::{NewTable, Output};
@@ -20,6 +19,7 @@ use crate::space::Space;
 use crate::store::Store;
 use crate::sync::lock;
 use crate::upkeep::Scope;
+use crate::table::TableHandle;
 
 impl Store {
     /// Seals the active memtables of these keyspaces and waits until they are tables.

@@ -1,18 +1,15 @@
 //! The tables of a keyspace: level 0, whose tables may overlap, and sorted runs below it.
 
-use std::path::PathBuf;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
-use kiban_formats::{FileNo, Level, TableMeta};
+use kiban_formats::FileNo;
 use kiban_indexes::Probe;
 
 use crate::error::Result;
-use crate::run::RunSource;
+use crate::run::{Run, RunSource};
 use crate::source::{Found, Source};
 use crate::stats::LevelStats;
-use crate::storage::Storage;
-use crate::table::{Table, TableContext, TableSource};
+use crate::table::{TableContext, TableHandle, TableSource};
 
 /// Levels 0 to this one less.
 pub(crate) const LEVELS_MAX: usize = 7;
@@ -20,11 +17,22 @@ pub(crate) const LEVELS_MAX: usize = 7;
 /// The tables of a keyspace at one moment.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Levels {
-    /// May overlap; newest first.
-    level0: Vec<Arc<TableHandle>>,
-    /// Levels 1, 2 and so on; the tables of each are apart and in order. No empty one at the end.
-    runs: Vec<Vec<Arc<TableHandle>>>,
+    level0: Level0,
+    /// Levels 1, 2 and so on. No empty one at the end.
+    runs: Vec<Arc<Run>>,
 }
+
+/// The tables of level 0.
+#[derive(Clone, Debug, Default)]
+struct Level0 {
+    /// May overlap; newest first.
+    tables: Vec<Arc<TableHandle>>,
+    /// The smallest and the largest key of all of them.
+    boundary: Option<KeyRange>,
+}
+
+/// A smallest and a largest key.
+type KeyRange = (Box<[u8]>, Box<[u8]>);
 
 /// A change of the tables of a keyspace.
 #[derive(Clone, Debug, Default)]
@@ -36,46 +44,41 @@ pub(crate) struct LevelsChange {
 impl Levels {
     /// Puts tables in their levels. Of two tables of level 0 the later one in the list is newer.
     pub(crate) fn new(tables: impl IntoIterator<Item = Arc<TableHandle>>) -> Self {
-        let mut levels = Self::default();
-        for table in tables {
-            levels.add(table);
-        }
-        levels
-    }
-
-    fn add(&mut self, table: Arc<TableHandle>) {
-        let Some(run) = usize::from(table.meta.level.0).checked_sub(1) else {
-            self.level0.insert(0, table);
-            return;
-        };
-        if self.runs.len() <= run {
-            self.runs.resize_with(run + 1, Vec::new);
-        }
-        let run = &mut self.runs[run];
-        let place = run.partition_point(|other| other.meta.smallest < table.meta.smallest);
-        run.insert(place, table);
+        let added = tables.into_iter().collect();
+        Self::default().changed(&LevelsChange { removed: Vec::new(), added })
     }
 
     /// With some tables in the place of others.
     pub(crate) fn changed(&self, change: &LevelsChange) -> Self {
-        let mut levels = self.clone();
-        let stays = |table: &Arc<TableHandle>| !change.removed.contains(&table.meta.no);
-        levels.level0.retain(stays);
-        levels.runs.iter_mut().for_each(|run| run.retain(stays));
-        for table in &change.added {
-            levels.add(table.clone());
+        let level_of = |table: &Arc<TableHandle>| usize::from(table.meta.level.0);
+        let deepest = change.added.iter().map(level_of).max().unwrap_or(0).max(self.deepest());
+        let after = |level: usize| {
+            let before = self.level(level);
+            let stay = before.iter().filter(|table| !change.removed.contains(&table.meta.no)).cloned();
+            let come = change.added.iter().filter(move |table| level_of(table) == level).cloned();
+            let is_same = stay.clone().count() == before.len() && come.clone().next().is_none();
+            (!is_same).then_some((stay, come))
+        };
+        let level0 = match after(0) {
+            None => self.level0.clone(),
+            Some((stay, come)) => Level0::new(come.rev().chain(stay).collect()),
+        };
+        let run = |level: usize| match after(level) {
+            None => self.runs.get(level - 1).cloned().unwrap_or_default(),
+            Some((stay, come)) => Arc::new(Run::new(stay.chain(come))),
+        };
+        let mut runs: Vec<Arc<Run>> = (1..=deepest).map(run).collect();
+        while runs.last().is_some_and(|run| run.tables().is_empty()) {
+            runs.pop();
         }
-        while levels.runs.last().is_some_and(Vec::is_empty) {
-            levels.runs.pop();
-        }
-        levels
+        Self { level0, runs }
     }
 
     /// The tables of a level; of level 0 newest first.
     pub(crate) fn level(&self, level: usize) -> &[Arc<TableHandle>] {
         match level.checked_sub(1) {
-            None => &self.level0,
-            Some(run) => self.runs.get(run).map_or(&[], Vec::as_slice),
+            None => &self.level0.tables,
+            Some(run) => self.runs.get(run).map_or(&[], |run| run.tables()),
         }
     }
 
@@ -91,14 +94,14 @@ impl Levels {
 
     /// All tables, newer ones before older ones.
     pub(crate) fn tables(&self) -> impl Iterator<Item = &Arc<TableHandle>> {
-        self.level0.iter().chain(self.runs.iter().flatten())
+        self.level0.tables.iter().chain(self.runs.iter().flat_map(|run| run.tables()))
     }
 
     /// Searches level after level; the first answer other than [`Found::Absent`] is the answer.
     #[inline]
     pub(crate) fn get(&self, context: &TableContext, probe: &Probe<'_>) -> Result<Found> {
-        let level0 = self.level0.iter().filter(|table| table.may_hold(probe.key));
-        let runs = self.runs.iter().filter_map(|run| table_for(run, probe.key));
+        let level0 = self.level0.tables_for(probe.key);
+        let runs = self.runs.iter().filter_map(|run| run.table_for(probe.key));
         for table in level0.chain(runs) {
             match table.get(context)?.get(probe)? {
                 Found::Absent => {}
@@ -114,13 +117,21 @@ impl Levels {
         context: &TableContext,
         sources: &mut Vec<Box<dyn Source>>,
     ) -> Result<()> {
-        for table in &self.level0 {
-            sources.push(Box::new(TableSource::new(table.get(context)?.clone())));
+        for table in &self.level0.tables {
+            sources.push(Box::new(TableSource::new(table.get(context)?.into())));
         }
-        for run in self.runs.iter().filter(|run| !run.is_empty()) {
+        for run in self.runs.iter().filter(|run| !run.tables().is_empty()) {
             sources.push(Box::new(RunSource::new(context.clone(), run.clone())));
         }
         Ok(())
+    }
+
+    /// Bytes of memory of the list and of what it knows of its tables, open tables apart.
+    pub(crate) fn memory_bytes(&self) -> u64 {
+        let level0 = self.level0.memory_bytes() + (self.runs.capacity() * size_of::<Arc<Run>>()) as u64;
+        let runs: u64 = self.runs.iter().map(|run| run.memory_bytes()).sum();
+        let tables: u64 = self.tables().map(|table| table.memory_bytes()).sum();
+        level0 + runs + tables
     }
 
     /// Sizes, level by level; levels above the first one with tables are left out at the end only.
@@ -132,6 +143,28 @@ impl Levels {
     }
 }
 
+impl Level0 {
+    fn new(tables: Vec<Arc<TableHandle>>) -> Self {
+        let smallest = tables.iter().map(|table| &table.meta.smallest).min();
+        let largest = tables.iter().map(|table| &table.meta.largest).max();
+        let boundary = smallest.zip(largest).map(|(smallest, largest)| (smallest.clone(), largest.clone()));
+        Self { tables, boundary }
+    }
+
+    /// The tables whose range holds the key.
+    #[inline]
+    fn tables_for(&self, key: &[u8]) -> impl Iterator<Item = &Arc<TableHandle>> {
+        let holds = |(smallest, largest): &KeyRange| **smallest <= *key && *key <= **largest;
+        let tables = if self.boundary.as_ref().is_some_and(holds) { &*self.tables } else { &[] };
+        tables.iter().filter(move |table| table.may_hold(key))
+    }
+
+    fn memory_bytes(&self) -> u64 {
+        let keys = self.boundary.as_ref().map_or(0, |(smallest, largest)| smallest.len() + largest.len());
+        (self.tables.capacity() * size_of::<Arc<TableHandle>>() + keys) as u64
+    }
+}
+
 fn level_stats(level: usize, tables: &[Arc<TableHandle>]) -> LevelStats {
     let mut stats = LevelStats { level: level as u32, ..LevelStats::default() };
     for table in tables {
@@ -140,86 +173,12 @@ fn level_stats(level: usize, tables: &[Arc<TableHandle>]) -> LevelStats {
         stats.entries += table.meta.entries;
         stats.keys += table.meta.keys;
         stats.tombstones += table.meta.tombstones;
+        if let Some(open) = table.opened() {
+            stats.open_tables += 1;
+            stats.handle_bytes += open.handle_bytes();
+            stats.filter_bytes += open.filter_bytes();
+            stats.mapped_bytes += open.mapped_bytes();
+        }
     }
     stats
-}
-
-/// The table of a run whose range holds the key.
-#[inline]
-fn table_for<'a>(run: &'a [Arc<TableHandle>], key: &[u8]) -> Option<&'a Arc<TableHandle>> {
-    let place = run.partition_point(|table| *table.meta.largest < *key);
-    run.get(place).filter(|table| *table.meta.smallest <= *key)
-}
-
-/// A table in its level.
-#[derive(Debug)]
-pub(crate) struct TableHandle {
-    pub(crate) meta: TableMeta,
-    file: Arc<TableFile>,
-}
-
-/// A table's file, which is opened at first use: opening a store opens no table. Once it is
-/// obsolete it goes with the last reader.
-#[derive(Debug)]
-struct TableFile {
-    path: PathBuf,
-    storage: Arc<dyn Storage>,
-    table: OnceLock<Arc<Table>>,
-    obsolete: AtomicBool,
-}
-
-impl TableHandle {
-    pub(crate) fn new(meta: TableMeta, path: PathBuf, storage: Arc<dyn Storage>) -> Self {
-        let file = TableFile { path, storage, table: OnceLock::new(), obsolete: AtomicBool::new(false) };
-        Self { meta, file: Arc::new(file) }
-    }
-
-    /// The same file in another level.
-    pub(crate) fn moved(&self, level: Level) -> Self {
-        Self { meta: TableMeta { level, ..self.meta.clone() }, file: self.file.clone() }
-    }
-
-    #[inline]
-    fn may_hold(&self, key: &[u8]) -> bool {
-        *self.meta.smallest <= *key && *key <= *self.meta.largest
-    }
-
-    /// Whether some key of `smallest..=largest` may be in it.
-    pub(crate) fn overlaps(&self, smallest: &[u8], largest: &[u8]) -> bool {
-        *self.meta.smallest <= *largest && *smallest <= *self.meta.largest
-    }
-
-    /// The table, opened if it is not yet. A failed open is tried again by the next reader.
-    #[inline]
-    pub(crate) fn get(&self, context: &TableContext) -> Result<&Arc<Table>> {
-        match self.file.table.get() {
-            Some(table) => Ok(table),
-            None => self.open(context),
-        }
-    }
-
-    #[cold]
-    fn open(&self, context: &TableContext) -> Result<&Arc<Table>> {
-        let table = Arc::new(Table::open(context, &self.file.path, &self.meta)?);
-        Ok(self.file.table.get_or_init(|| table))
-    }
-
-    /// The table if it is open.
-    pub(crate) fn opened(&self) -> Option<&Arc<Table>> {
-        self.file.table.get()
-    }
-
-    /// No manifest names the file any more: it goes when nobody reads it.
-    pub(crate) fn make_obsolete(&self) {
-        self.file.obsolete.store(true, Ordering::Release);
-    }
-}
-
-impl Drop for TableFile {
-    fn drop(&mut self) {
-        if *self.obsolete.get_mut() {
-            // What cannot be removed now is removed by the next open.
-            let _ = self.storage.remove(&self.path);
-        }
-    }
 }

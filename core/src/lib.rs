@@ -19,7 +19,6 @@
 
 mod approximate;
 mod batch;
-mod cache;
 mod checkpoint;
 mod clear;
 mod commit;
@@ -37,6 +36,7 @@ mod levels;
 mod limits;
 mod log;
 mod manifest;
+mod memory;
 mod memtable;
 mod output;
 mod read;

@@ -67,6 +67,11 @@ impl ManifestStore {
         Self { storage, dir, store_id, state, current: FileNo(0), writer: None, footing, abandoned }
     }
 
+    /// About how many bytes of memory it takes.
+    pub(crate) fn memory_bytes(&self) -> u64 {
+        self.state.memory_bytes()
+    }
+
     /// Reads the pointer file and the manifest it names.
     pub(crate) fn open(storage: Arc<dyn Storage>, dir: &Path) -> Result<Self> {
         let pointer = read_pointer(&*storage, dir)?;

@@ -6,6 +6,7 @@ use kiban_formats::{Level, TableId, TableMeta};
 
 use crate::error::{Error, Result};
 use crate::files;
+use crate::memory::Share;
 use crate::source::EntryRef;
 use crate::storage::random_id;
 use crate::store::Store;
@@ -30,13 +31,16 @@ pub(crate) struct Output<'s> {
     /// The key of the entry before.
     key: Vec<u8>,
     tables: Vec<NewTable>,
+    /// What the writer takes.
+    memory: Share,
 }
 
 impl<'s> Output<'s> {
     /// Tables of this level. A table of level 0 is as long as its memtable.
     pub(crate) fn new(store: &'s Store, level: Level) -> Self {
         let table_bytes = (level.0 > 0).then_some(store.settings.table_bytes);
-        Self { store, level, table_bytes, writer: None, key: Vec::new(), tables: Vec::new() }
+        let memory = store.tables.writing.share();
+        Self { store, level, table_bytes, writer: None, key: Vec::new(), tables: Vec::new(), memory }
     }
 
     /// Adds an entry, in the order (key ascending, sequence descending).
@@ -52,6 +56,7 @@ impl<'s> Output<'s> {
         }
         if let Some((writer, _)) = &mut self.writer {
             writer.add(entry)?;
+            self.memory.set(writer.memory_bytes());
         }
         self.key.clear();
         self.key.extend_from_slice(entry.key);
@@ -80,6 +85,7 @@ impl<'s> Output<'s> {
 
     fn finish_table(&mut self) -> Result<()> {
         let Some((writer, path)) = self.writer.take() else { return Ok(()) };
+        self.memory.set(0);
         let temporary = files::temporary(&path);
         let finished = writer.finish().and_then(|meta| {
             let renamed = self.store.storage.rename(&temporary, &path);

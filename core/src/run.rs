@@ -1,39 +1,99 @@
-//! A sorted run as one source: its tables one after the other, each opened when it is reached.
+//! A sorted run: tables that are apart and in order, found by their boundary keys, and scanned as
+//! one source.
 
 use std::sync::Arc;
 
 use kiban_formats::SeqNo;
 
 use crate::error::Result;
-use crate::levels::TableHandle;
 use crate::source::{EntryRef, Source};
-use crate::table::{TableContext, TableSource};
+use crate::table::{TableContext, TableHandle, TableSource};
 use crate::value::{Key, Value};
 
-/// A cursor over the tables of a run.
+/// A sorted run.
+#[derive(Debug, Default)]
+pub(crate) struct Run {
+    tables: Box<[Arc<TableHandle>]>,
+    /// The head of each table's largest key: a search reads these, and keys only where heads
+    /// are equal.
+    ends: Box<[Head]>,
+}
+
+/// The first 16 bytes of a key as one number, zeros behind a shorter one. Heads never order two
+/// keys the other way round.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Head(u128);
+
+impl Head {
+    #[inline]
+    fn of(key: &[u8]) -> Self {
+        if let Some(head) = key.first_chunk() {
+            return Self(u128::from_be_bytes(*head));
+        }
+        let mut head = [0; size_of::<u128>()];
+        head[..key.len()].copy_from_slice(key);
+        Self(u128::from_be_bytes(head))
+    }
+}
+
+impl Run {
+    /// A run of these tables, in any order; they are apart.
+    pub(crate) fn new(tables: impl IntoIterator<Item = Arc<TableHandle>>) -> Self {
+        let mut tables: Box<[_]> = tables.into_iter().collect();
+        tables.sort_unstable_by(|a: &Arc<TableHandle>, b| a.meta.smallest.cmp(&b.meta.smallest));
+        let ends = tables.iter().map(|table| Head::of(&table.meta.largest)).collect();
+        Self { tables, ends }
+    }
+
+    pub(crate) fn tables(&self) -> &[Arc<TableHandle>] {
+        &self.tables
+    }
+
+    /// The ordinal of the first table that ends at or after the key.
+    #[inline]
+    fn at_or_after(&self, key: &[u8]) -> usize {
+        let head = Head::of(key);
+        let first = self.ends.partition_point(|end| *end < head);
+        let same = self.ends[first..].iter().take_while(|end| **end == head).count();
+        first + self.tables[first..first + same].partition_point(|table| *table.meta.largest < *key)
+    }
+
+    /// The table whose range holds the key.
+    #[inline]
+    pub(crate) fn table_for(&self, key: &[u8]) -> Option<&Arc<TableHandle>> {
+        self.tables.get(self.at_or_after(key)).filter(|table| *table.meta.smallest <= *key)
+    }
+
+    /// Bytes of memory, tables apart.
+    pub(crate) fn memory_bytes(&self) -> u64 {
+        (size_of::<Self>() + 2 * size_of::<usize>() + size_of_val(&*self.tables) + size_of_val(&*self.ends))
+            as u64
+    }
+}
+
+/// A cursor over the tables of a run, each opened when it is reached.
 pub(crate) struct RunSource {
     context: TableContext,
-    tables: Vec<Arc<TableHandle>>,
+    run: Arc<Run>,
     /// The table that the cursor is in.
     at: usize,
     source: Option<TableSource>,
 }
 
 impl RunSource {
-    /// Over tables that are apart and in order.
-    pub(crate) fn new(context: TableContext, tables: Vec<Arc<TableHandle>>) -> Self {
-        Self { context, tables, at: 0, source: None }
+    pub(crate) fn new(context: TableContext, run: Arc<Run>) -> Self {
+        Self { context, run, at: 0, source: None }
     }
 
     /// Goes to a table; `None`, off the ends, if there is no such table.
     fn enter(&mut self, at: Option<usize>) -> Result<Option<&mut TableSource>> {
-        let Some(at) = at.filter(|at| *at < self.tables.len()) else {
+        let Some(at) = at.filter(|at| *at < self.run.tables.len()) else {
             self.source = None;
             return Ok(None);
         };
         if self.at != at || self.source.is_none() {
             self.source = None;
-            self.source = Some(TableSource::new(self.tables[at].get(&self.context)?.clone()));
+            self.source = Some(TableSource::new(self.run.tables[at].get(&self.context)?.into()));
             self.at = at;
         }
         Ok(self.source.as_mut())
@@ -64,7 +124,7 @@ impl RunSource {
 
 impl Source for RunSource {
     fn seek(&mut self, key: &[u8], seq: SeqNo) -> Result<()> {
-        let at = self.tables.partition_point(|table| *table.meta.largest < *key);
+        let at = self.run.at_or_after(key);
         if let Some(source) = self.enter(Some(at))? {
             source.seek(key, seq)?;
         }
@@ -73,7 +133,7 @@ impl Source for RunSource {
 
     fn seek_before(&mut self, key: &[u8], seq: SeqNo) -> Result<()> {
         // All versions of a key are in one table.
-        let behind = self.tables.partition_point(|table| *table.meta.smallest <= *key);
+        let behind = self.run.tables.partition_point(|table| *table.meta.smallest <= *key);
         if let Some(source) = self.enter(behind.checked_sub(1))? {
             source.seek_before(key, seq)?;
         }
@@ -88,7 +148,7 @@ impl Source for RunSource {
     }
 
     fn last(&mut self) -> Result<()> {
-        if let Some(source) = self.enter(self.tables.len().checked_sub(1))? {
+        if let Some(source) = self.enter(self.run.tables.len().checked_sub(1))? {
             source.last()?;
         }
         Ok(())

@@ -9,11 +9,12 @@ use kiban_formats::{KeyspaceId, SeqNo};
 use kiban_indexes::Probe;
 
 use crate::error::Result;
-use crate::levels::{Levels, LevelsChange, TableHandle};
+use crate::levels::{Levels, LevelsChange};
 use crate::memtable::{Memtable, MemtableSource};
 use crate::source::{Found, Source};
 use crate::sync::lock;
 use crate::table::TableContext;
+use crate::table::TableHandle;
 
 /// The name of the keyspace that every store has.
 pub(crate) const DEFAULT_KEYSPACE: &str = "default";

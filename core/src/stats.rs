@@ -55,18 +55,59 @@ pub struct LevelStats {
     pub keys: u64,
     /// Tombstones.
     pub tombstones: u64,
+    /// Tables that are open.
+    pub open_tables: u64,
+    /// Bytes of memory of their handles.
+    pub handle_bytes: u64,
+    /// Bytes of memory of their filters.
+    pub filter_bytes: u64,
+    /// Bytes of their files that are mapped.
+    pub mapped_bytes: u64,
 }
 
-/// Bytes in memory.
+/// Bytes in memory, by what they are for. All but `mapped_bytes` are heap, counted as they were
+/// asked for; what the allocator adds to each allocation is not in them.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct MemoryStats {
+    /// The budget: [`Settings::cache_bytes`](crate::Settings::cache_bytes). What of pages, handles
+    /// and filters is above it is at most 1 MiB of handles, with a budget too small for them.
+    pub budget_bytes: u64,
+    /// In the budget: pages read by `pread`, and the places they stand in.
+    pub page_bytes: u64,
+    /// In the budget: handles of open tables, with their footers, top tiers and verification bits.
+    pub handle_bytes: u64,
+    /// In the budget: filters of open tables.
+    pub filter_bytes: u64,
+    /// Bytes that were asked of the budget and refused, since the store was opened.
+    pub denied_bytes: u64,
     /// Memtables, active and sealed.
     pub memtable_bytes: u64,
-    /// Pages in the cache.
-    pub cache_bytes: u64,
-    /// Filters, top tiers and footers of open tables.
-    pub table_bytes: u64,
+    /// What is known of all tables, open or not: ranges, counts, names.
+    pub version_bytes: u64,
+    /// Buffers of tables that are being written.
+    pub compaction_bytes: u64,
+    /// Pages that values and iterators hold and that are no longer in the budget, and tables that
+    /// only they and snapshots still read.
+    pub pinned_bytes: u64,
+    /// Counters, locks and buffers, whatever the store holds.
+    pub fixed_bytes: u64,
+    /// Mapped bytes of table files: address space, not heap.
+    pub mapped_bytes: u64,
+}
+
+impl MemoryStats {
+    /// All heap bytes.
+    pub fn heap_bytes(&self) -> u64 {
+        self.page_bytes
+            + self.handle_bytes
+            + self.filter_bytes
+            + self.memtable_bytes
+            + self.version_bytes
+            + self.compaction_bytes
+            + self.pinned_bytes
+            + self.fixed_bytes
+    }
 }
 
 /// Pages that reads touched.
@@ -105,11 +146,7 @@ impl Store {
             let commit = lock(&self.commit);
             (commit.journal.bytes(), commit.journal.file_count() as u64)
         };
-        let memory = MemoryStats {
-            memtable_bytes: keyspaces.iter().map(|space| space.memtable_bytes).sum(),
-            cache_bytes: self.tables.cached_bytes(),
-            table_bytes: self.table_bytes(),
-        };
+        let memory = self.memory_stats(&keyspaces);
         Stats {
             keyspaces,
             memory,
@@ -121,9 +158,30 @@ impl Store {
         }
     }
 
-    fn table_bytes(&self) -> u64 {
-        let views: Vec<_> = self.spaces().iter().map(|space| space.view_owned()).collect();
-        let tables = views.iter().flat_map(|view| view.levels.tables());
-        tables.filter_map(|table| table.opened()).map(|table| table.resident_bytes()).sum()
+    fn memory_stats(&self, keyspaces: &[KeyspaceStats]) -> MemoryStats {
+        let levels = || keyspaces.iter().flat_map(|space| &space.levels);
+        let version_bytes: u64 = self.spaces().iter().map(|space| space.view().levels.memory_bytes()).sum();
+        let (budget, frames) = (&self.tables.budget, self.tables.budget.frames());
+        let open = budget.reserved_bytes();
+        let handle_bytes: u64 = levels().map(|level| level.handle_bytes).sum();
+        let filter_bytes: u64 = levels().map(|level| level.filter_bytes).sum();
+        MemoryStats {
+            budget_bytes: budget.limit(),
+            page_bytes: frames.bytes(),
+            handle_bytes,
+            filter_bytes,
+            denied_bytes: budget.denied_bytes(),
+            memtable_bytes: keyspaces.iter().map(|space| space.memtable_bytes).sum(),
+            version_bytes: version_bytes + lock(&self.manifest).memory_bytes(),
+            compaction_bytes: self.tables.writing.bytes(),
+            pinned_bytes: frames.pinned_bytes() + open.saturating_sub(handle_bytes + filter_bytes),
+            fixed_bytes: self.fixed_bytes(),
+            mapped_bytes: levels().map(|level| level.mapped_bytes).sum(),
+        }
+    }
+
+    fn fixed_bytes(&self) -> u64 {
+        let journal = lock(&self.commit).journal.memory_bytes();
+        size_of::<Self>() as u64 + journal + self.tables.fixed_bytes()
     }
 }

@@ -6,6 +6,7 @@ use std::fmt;
 use std::ops::{Deref, Range};
 use std::sync::Arc;
 
+use crate::memory::Frame;
 use crate::storage::Map;
 
 /// A value. Cheap to clone; stays valid after compaction, drop and close.
@@ -21,6 +22,8 @@ pub struct Key(Bytes);
 enum Bytes {
     /// A buffer, or a part of one: a memtable's entry, a copied value.
     Shared(Arc<[u8]>, Range<usize>),
+    /// A part of a page in memory.
+    Framed(Frame, Range<usize>),
     /// A jumbo value read from disk.
     Owned(Arc<Vec<u8>>, Range<usize>),
     /// A part of a mapped file.
@@ -31,6 +34,7 @@ impl Bytes {
     fn as_slice(&self) -> &[u8] {
         match self {
             Self::Shared(buffer, range) => &buffer[range.clone()],
+            Self::Framed(frame, range) => &frame.bytes[range.clone()],
             Self::Owned(buffer, range) => &buffer[range.clone()],
             Self::Mapped(map, range) => &map[range.clone()],
         }
@@ -46,6 +50,11 @@ impl Value {
     /// A part of a shared buffer.
     pub(crate) fn shared(buffer: Arc<[u8]>, range: Range<usize>) -> Self {
         Self(Bytes::Shared(buffer, range))
+    }
+
+    /// A part of a page in memory.
+    pub(crate) fn framed(frame: Frame, range: Range<usize>) -> Self {
+        Self(Bytes::Framed(frame, range))
     }
 
     /// A part of a buffer read from disk.

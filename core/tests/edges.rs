@@ -168,3 +168,52 @@ fn h38_the_last_operation_on_a_key_in_a_batch_wins() {
     db.close().unwrap();
     check(&open(&disk), "reopened");
 }
+
+#[test]
+fn at_most_open_files_max_tables_are_open_and_all_are_read() {
+    let settings = Settings {
+        table_bytes: 4 << 10,
+        open_files_max: 16,
+        filter_bits_per_key: 0,
+        background_threads: 1,
+        ..settings()
+    };
+    for mmap_max_level in [None, Some(9)] {
+        let db = open_with(MemStorage::new(1), Settings { mmap_max_level, ..settings.clone() }).unwrap();
+        let space = db.default_keyspace();
+        for no in 0..2_000_u32 {
+            space.put(no.to_be_bytes(), [no as u8; 100]).unwrap();
+        }
+        space.compact().unwrap();
+        let levels = || db.stats().keyspaces[0].levels.clone();
+        assert!(levels().iter().map(|level| level.tables).sum::<u64>() > 40);
+        let held = space.get(0_u32.to_be_bytes()).unwrap().unwrap();
+        for no in (0..2_000_u32).rev() {
+            assert_eq!(space.get(no.to_be_bytes()).unwrap().unwrap()[0], no as u8);
+            let open: u64 = levels().iter().map(|level| level.open_tables).sum();
+            assert!((1..=16).contains(&open), "{open} are open");
+        }
+        assert_eq!(space.iter().count(), 2_000);
+        assert_eq!(held, [0; 100], "a value outlives its table's handle");
+    }
+}
+
+#[test]
+fn filters_that_the_budget_has_no_room_for_are_denied_and_cost_no_answer() {
+    for (cache_bytes, denied) in [(0, true), (20 << 10, true), (8 << 20, false)] {
+        let db = open_with(MemStorage::new(1), Settings { cache_bytes, table_bytes: 32 << 10, ..settings() })
+            .unwrap();
+        let space = db.default_keyspace();
+        for no in 0..20_000_u32 {
+            space.put((2 * no).to_be_bytes(), b"").unwrap();
+        }
+        space.compact().unwrap();
+        for no in 0..40_000_u32 {
+            assert_eq!(space.contains(no.to_be_bytes()).unwrap(), no % 2 == 0, "{no}");
+        }
+        let memory = db.stats().memory;
+        assert_eq!(memory.denied_bytes > 0, denied, "{memory:?}");
+        assert_eq!(memory.filter_bytes > 0, cache_bytes > 0, "{memory:?}");
+        assert!(memory.filter_bytes <= cache_bytes / 2, "{memory:?}");
+    }
+}

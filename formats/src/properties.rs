@@ -77,6 +77,11 @@ const fn length_class(len: usize) -> usize {
 }
 
 impl Properties {
+    /// Bytes of memory behind this.
+    pub fn heap_bytes(&self) -> usize {
+        self.smallest.capacity() + self.largest.capacity()
+    }
+
     /// Counts an entry. Entries come in their order, so the last key is the largest.
     pub(crate) fn add(&mut self, entry: &NewEntry<'_>) {
         let is_first = self.entries == 0;

@@ -76,7 +76,8 @@ impl KibanStore {
 
     /// Bytes that open tables hold in memory beside the cache.
     pub(crate) fn resident_bytes(&self) -> u64 {
-        self.db.stats().memory.table_bytes
+        let memory = self.db.stats().memory;
+        memory.handle_bytes + memory.filter_bytes
     }
 
     /// The greatest records of a group, last first.

@@ -5,9 +5,10 @@ use std::sync::Arc;
 
 use super::{Plan, range};
 use crate::error::Result;
-use crate::levels::{Levels, TableHandle};
+use crate::levels::Levels;
 use crate::space::Space;
 use crate::store::Store;
+use crate::table::TableHandle;
 
 impl Store {
     /// Flushes a keyspace, then rewrites all its tables that overlap the bounds into the deepest

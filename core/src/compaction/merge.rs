@@ -11,13 +11,14 @@ use crate::error::Result;
 use crate::event::Event;
 use crate::files;
 use crate::iter::Merge;
-use crate::levels::{Levels, LevelsChange, TableHandle};
+use crate::levels::{Levels, LevelsChange};
 use crate::output::{NewTable, Output};
 use crate::retention::Retention;
-use crate::run::RunSource;
+use crate::run::{Run, RunSource};
 use crate::source::{EntryRef, Source};
 use crate::store::Store;
 use crate::sync::lock;
+use crate::table::TableHandle;
 use crate::table::TableSource;
 
 /// Entries between two looks at whether the store is being closed.
@@ -106,12 +107,12 @@ impl Store {
             inputs.cloned().collect::<Vec<_>>()
         };
         for table in of_level(0) {
-            sources.push(Box::new(TableSource::new(table.get(&self.tables)?.clone())));
+            sources.push(Box::new(TableSource::new(table.get(&self.tables)?.into())));
         }
         for level in 1..=plan.levels.deepest().max(plan.output) {
             let run = of_level(level);
             if !run.is_empty() {
-                sources.push(Box::new(RunSource::new(self.tables.clone(), run)));
+                sources.push(Box::new(RunSource::new(self.tables.clone(), Arc::new(Run::new(run)))));
             }
         }
         Ok(sources)

@@ -16,9 +16,10 @@ use std::sync::Arc;
 
 use kiban_formats::FileNo;
 
-use crate::levels::{LEVELS_MAX, Levels, TableHandle};
+use crate::levels::{LEVELS_MAX, Levels};
 use crate::settings::Settings;
 use crate::space::Space;
+use crate::table::TableHandle;
 
 /// A compaction to be done.
 #[derive(Clone, Debug)]

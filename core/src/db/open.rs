@@ -16,7 +16,7 @@ use crate::durable::Durable;
 use crate::error::{Error, ErrorKind, Result};
 use crate::event::Event;
 use crate::files::{self, FileName};
-use crate::levels::{Levels, TableHandle};
+use crate::levels::Levels;
 use crate::log::{Journal, Replay};
 use crate::manifest::ManifestStore;
 use crate::settings::RecoveryMode;
@@ -26,6 +26,7 @@ use crate::space::{DEFAULT_KEYSPACE, Space, View};
 use crate::storage::{DirEntry, Lock, LockMode, Storage, random_id};
 use crate::store::{LetGo, Store};
 use crate::sync::lock;
+use crate::table::TableHandle;
 use crate::table::{self, TableContext};
 use crate::upkeep::Upkeep;
 

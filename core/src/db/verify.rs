@@ -5,11 +5,11 @@ use serde::Serialize;
 use super::Db;
 use crate::error::{Error, ErrorKind, Result};
 use crate::files;
-use crate::levels::TableHandle;
 use crate::log::Replay;
 use crate::manifest::ManifestStore;
 use crate::store::Store;
 use crate::sync::lock;
+use crate::table::TableHandle;
 
 /// What [`Db::verify`] found.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]

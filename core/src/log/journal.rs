@@ -314,6 +314,12 @@ impl Journal {
         active + self.sealed.iter().map(|log| log.bytes).sum::<u64>()
     }
 
+    /// Bytes of memory.
+    pub(crate) fn memory_bytes(&self) -> u64 {
+        let logs = self.sealed.capacity() * size_of::<LiveLog>();
+        (logs + self.scratch.capacity() + self.unsynced.capacity() * size_of::<FileNo>()) as u64
+    }
+
     /// The oldest file, if it is no longer appended to.
     pub(crate) fn oldest_sealed(&self) -> Option<&LiveLog> {
         self.sealed.front()

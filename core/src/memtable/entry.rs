@@ -21,7 +21,7 @@ pub(super) struct Stored {
     payload_crc: u32,
 }
 
-// What `ENTRY_OVERHEAD_BYTES` counts for it.
+// What `NODE_BYTES` counts for it.
 const _: () = assert!(size_of::<Stored>() == 32);
 
 impl Stored {

@@ -23,10 +23,15 @@ use entry::{Place, Stored};
 pub(crate) use estimate::{KeyCounts, share};
 pub(crate) use source::MemtableSource;
 
-/// Heap bytes of an entry beside its key and value: the skip list's node (key part 32, reference
-/// count 8, a tower of 16 on average), the buffer's two counts (16), and what the allocator adds
-/// and rounds up on two allocations (about 24). Measured on glibc within a tenth for entries of 40 to 300 bytes.
-pub(crate) const ENTRY_OVERHEAD_BYTES: u64 = 96;
+/// Bytes of a skip list's node: key part 32, reference count 8, a tower of two pointers on average.
+const NODE_BYTES: u64 = 56;
+
+/// Heap bytes of an entry as they are asked of the allocator: the node, and the buffer with its
+/// two reference counts.
+fn entry_bytes(entry: &EntryRef<'_>) -> u64 {
+    let buffer = 2 * size_of::<usize>() + entry.key.len() + entry.value.len();
+    NODE_BYTES + buffer.next_multiple_of(align_of::<usize>()) as u64
+}
 
 /// The newest writes of a keyspace.
 #[derive(Debug)]
@@ -57,8 +62,7 @@ impl Memtable {
         if self.entries.len() == count {
             return;
         }
-        let bytes = entry.key.len() as u64 + entry.value.len() as u64 + ENTRY_OVERHEAD_BYTES;
-        self.bytes.fetch_add(bytes, Ordering::Relaxed);
+        self.bytes.fetch_add(entry_bytes(&entry), Ordering::Relaxed);
         self.least_seq.fetch_min(entry.seq.0, Ordering::Relaxed);
         self.greatest_seq.fetch_max(entry.seq.0, Ordering::Relaxed);
     }
@@ -75,7 +79,7 @@ impl Memtable {
         }
     }
 
-    /// Bytes of keys and values, and [`ENTRY_OVERHEAD_BYTES`] an entry.
+    /// Heap bytes of its entries.
     pub(crate) fn bytes(&self) -> u64 {
         self.bytes.load(Ordering::Relaxed)
     }

@@ -53,7 +53,7 @@ fn bytes_and_sequences_are_counted_and_a_replayed_entry_only_once() {
     memtable.insert(put(b"key", 9, b"value"));
     memtable.insert(put(b"key", 4, b""));
     memtable.insert(put(b"key", 9, b"other value"));
-    assert_eq!(memtable.bytes(), 3 + 5 + 3 + 2 * ENTRY_OVERHEAD_BYTES);
+    assert_eq!(memtable.bytes(), 2 * (NODE_BYTES + 24));
     assert_eq!(memtable.seq_range(), Some((SeqNo(4), SeqNo(9))));
     assert_eq!((memtable.len(), memtable.is_empty()), (2, false));
     assert_eq!(memtable.get(b"key", SeqNo(9)), value(b"value"));

@@ -4,29 +4,42 @@ use std::sync::Arc;
 
 use kiban_formats::{Level, StoreId};
 
+use super::open_tables::OpenTables;
 use super::stats::ReadStats;
-use crate::cache::PageCache;
+use crate::memory::{Budget, Gauge};
 use crate::settings::Settings;
 use crate::stats::PageStats;
 use crate::storage::Storage;
+
+/// Of the budget, what handles of open tables may take: a quarter.
+const HANDLES_SHARE: u64 = 4;
+/// With no budget handles take these bytes all the same, part of the engine's constant: without
+/// a handle nothing is read.
+const HANDLES_BYTES_MIN: u64 = 1 << 20;
 
 /// What all tables of a store share. Cloning shares it.
 #[derive(Clone, Debug)]
 pub(crate) struct TableContext {
     pub(super) storage: Arc<dyn Storage>,
     pub(super) store_id: StoreId,
-    pub(super) cache: Arc<PageCache>,
+    pub(crate) budget: Arc<Budget>,
+    pub(crate) open_tables: Arc<OpenTables>,
     pub(super) stats: Arc<ReadStats>,
+    /// Buffers of tables that are being written.
+    pub(crate) writing: Gauge,
     mmap_max_level: Option<u32>,
 }
 
 impl TableContext {
     pub(crate) fn new(storage: Arc<dyn Storage>, settings: &Settings, store_id: StoreId) -> Self {
+        let handles_bytes_max = (settings.cache_bytes / HANDLES_SHARE).max(HANDLES_BYTES_MIN);
         Self {
             storage,
             store_id,
-            cache: Arc::new(PageCache::new(settings.cache_bytes)),
+            budget: Budget::new(settings.cache_bytes),
+            open_tables: Arc::new(OpenTables::new(settings.open_files_max as usize, handles_bytes_max)),
             stats: Arc::default(),
+            writing: Gauge::default(),
             mmap_max_level: settings.mmap_max_level,
         }
     }
@@ -36,9 +49,9 @@ impl TableContext {
         self.mmap_max_level.is_some_and(|max| u32::from(level.0) <= max)
     }
 
-    /// Bytes of the pages in the cache.
-    pub(crate) fn cached_bytes(&self) -> u64 {
-        self.cache.bytes()
+    /// Bytes of what is there whatever the store holds.
+    pub(crate) fn fixed_bytes(&self) -> u64 {
+        size_of::<ReadStats>() as u64 + self.budget.frames().fixed_bytes() + self.open_tables.memory_bytes()
     }
 
     /// What reads touched so far.

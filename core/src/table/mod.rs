@@ -1,7 +1,8 @@
 //! Tables: sorted, immutable files of entries.
 //!
-//! [`TableWriter`] makes one, [`Table`] reads points, [`TableSource`] scans. The bytes are those
-//! of [`kiban_formats::table`]; here is what needs files, memory and counters.
+//! [`TableWriter`] makes one, [`Table`] reads points, [`TableSource`] scans, [`TableHandle`] opens
+//! it at first use. The bytes are those of [`kiban_formats::table`]; here is what needs files,
+//! memory and counters.
 //!
 //! A point read asks the filter, then the sorted index (top tier, one fence page), then one data
 //! page; [`reader`] has the rules by which a page's bytes become an answer. A page that is read
@@ -9,6 +10,8 @@
 //! checked when an answer depends on more of it than one entry, which has its own checksum.
 
 mod context;
+mod handle;
+mod open_tables;
 mod orphan;
 mod pages;
 mod reader;
@@ -22,7 +25,7 @@ mod writer;
 mod tests;
 
 pub(crate) use context::TableContext;
+pub(crate) use handle::TableHandle;
 pub(crate) use orphan::greatest_seq;
-pub(crate) use reader::Table;
 pub(crate) use source::TableSource;
 pub(crate) use writer::{TableOptions, TableWriter};

@@ -12,8 +12,8 @@ use kiban_formats::{FileNo, FormatError, PageNo, Problem, UNIT_BYTES};
 
 use super::context::TableContext;
 use super::stats::Counted;
-use crate::cache::Frame;
 use crate::error::{Error, Result};
+use crate::memory::{Frame, Worth};
 use crate::storage::{Map, ReadFile};
 use crate::value::Value;
 
@@ -39,7 +39,8 @@ pub(super) struct Pages {
 pub(super) enum PageRef {
     /// A page in memory, checked when it was loaded.
     Frame(Frame),
-    /// A jumbo run, or the head of one, in memory; the head checked when it was loaded.
+    /// A page longer than frames are, a jumbo run, or the head of one, in memory; checked when it
+    /// was loaded, of a run the head.
     Run(Arc<Vec<u8>>),
     /// A part of the map, not checked.
     Mapped(Range<usize>),
@@ -77,6 +78,18 @@ impl Pages {
         }
     }
 
+    /// Bytes of memory behind this.
+    pub(super) fn heap_bytes(&self) -> usize {
+        let file = size_of_val(&*self.file) + self.map.as_ref().map_or(0, |map| size_of_val(&**map));
+        let counts = 2 * size_of::<usize>() * (1 + usize::from(self.map.is_some()));
+        file + counts + self.path.capacity() + size_of_val(&*self.checked)
+    }
+
+    /// Whether pages are read through a map.
+    pub(super) fn is_mapped(&self) -> bool {
+        self.map.is_some()
+    }
+
     pub(super) fn path(&self) -> &Path {
         &self.path
     }
@@ -103,7 +116,7 @@ impl Pages {
     #[inline]
     pub(super) fn bytes<'a>(&'a self, page: &'a PageRef) -> &'a [u8] {
         match (page, &self.map) {
-            (PageRef::Frame(frame), _) => frame,
+            (PageRef::Frame(frame), _) => &frame.bytes,
             (PageRef::Run(run), _) => run,
             (PageRef::Mapped(range), Some(map)) => &map[range.clone()],
             (PageRef::Mapped(_), None) => &[],
@@ -114,7 +127,7 @@ impl Pages {
     #[inline]
     pub(super) fn value(&self, page: &PageRef, range: Range<usize>) -> Value {
         match (page, &self.map) {
-            (PageRef::Frame(frame), _) => Value::shared(frame.clone(), range),
+            (PageRef::Frame(frame), _) => Value::framed(frame.clone(), range),
             (PageRef::Run(run), _) => Value::part(run.clone(), range),
             (PageRef::Mapped(page), Some(map)) => {
                 Value::mapped(map.clone(), page.start + range.start..page.start + range.end)
@@ -137,25 +150,30 @@ impl Pages {
                 false => Ok(DataPage::Page(PageRef::Mapped(start..start + bytes))),
             };
         }
-        if let Some(frame) = self.context.cache.get(self.no, page) {
+        if let Some(frame) = self.context.budget.frames().get(self.no, page) {
             return Ok(DataPage::Page(PageRef::Frame(frame)));
         }
         self.load_data_page(page, bytes)
     }
 
     #[cold]
-    fn load_data_page(&self, page: PageNo, bytes: usize) -> Result<DataPage> {
-        let mut frame = self.read_frame(page, bytes)?;
-        if is_jumbo(&frame) {
-            return self.load_jumbo_head(page, &frame);
+    fn load_data_page(&self, page: PageNo, page_bytes: usize) -> Result<DataPage> {
+        let mut loaded = self.load(page, page_bytes)?;
+        let bytes = self.bytes(&loaded);
+        if is_jumbo(bytes) {
+            return self.load_jumbo_head(page, bytes);
         }
-        let view = Page::parse(&frame).and_then(|view| view.check_crc(self.salt(page)).map(|()| view));
+        let view = Page::parse(bytes).and_then(|view| view.check_crc(self.salt(page)).map(|()| view));
         let own = view.map_err(|error| self.damaged(page, error))?.bytes();
-        if own.len() < frame.len() {
-            frame = Frame::from(own);
+        if own.len() < bytes.len() {
+            let trimmed = self.in_memory(page, own.len(), |frame| {
+                frame.copy_from_slice(own);
+                Ok(())
+            });
+            loaded = trimmed?;
         }
-        self.context.cache.insert(self.no, page, &frame);
-        Ok(DataPage::Page(PageRef::Frame(frame)))
+        self.keep(page, &loaded, Worth::Data);
+        Ok(DataPage::Page(loaded))
     }
 
     /// Compares the checksum of a page that has not been checked when it was loaded.
@@ -213,7 +231,7 @@ impl Pages {
         if let Some(map) = &self.map {
             return self.mapped_fence(page, map);
         }
-        match self.context.cache.get(self.no, page) {
+        match self.context.budget.frames().get(self.no, page) {
             Some(frame) => Ok(PageRef::Frame(frame)),
             None => self.load_fence(page),
         }
@@ -235,15 +253,15 @@ impl Pages {
 
     #[cold]
     fn load_fence(&self, page: PageNo) -> Result<PageRef> {
-        let mut frame = self.read_frame(page, UNIT_BYTES)?;
-        let units = fence_units(&frame).map_err(|error| self.damaged(page, error))?;
+        let mut loaded = self.load(page, UNIT_BYTES)?;
+        let units = fence_units(self.bytes(&loaded)).map_err(|error| self.damaged(page, error))?;
         if units > 1 {
             self.check_range(page, units.into(), self.data_units..self.data_units + self.fence_units)?;
-            frame = self.read_frame(page, usize::from(units) * UNIT_BYTES)?;
+            loaded = self.load(page, usize::from(units) * UNIT_BYTES)?;
         }
-        self.check_fence(page, &frame)?;
-        self.context.cache.insert(self.no, page, &frame);
-        Ok(PageRef::Frame(frame))
+        self.check_fence(page, self.bytes(&loaded))?;
+        self.keep(page, &loaded, Worth::Index);
+        Ok(loaded)
     }
 
     fn check_fence(&self, page: PageNo, bytes: &[u8]) -> Result<()> {
@@ -268,11 +286,32 @@ impl Pages {
         self.damaged(page, FormatError::new("page", 0, Problem::Invalid(what.into())))
     }
 
-    fn read_frame(&self, page: PageNo, bytes: usize) -> Result<Frame> {
-        let mut frame: Frame = std::iter::repeat_n(0, bytes).collect();
-        let buffer = Arc::get_mut(&mut frame).expect("nobody else has the frame yet");
-        self.read_into(page, buffer)?;
-        Ok(frame)
+    /// Reads a page into memory.
+    fn load(&self, page: PageNo, page_bytes: usize) -> Result<PageRef> {
+        self.in_memory(page, page_bytes, |bytes| self.read_into(page, bytes))
+    }
+
+    /// A page in memory whose bytes are filled in: a frame, or a buffer of its own where there
+    /// are no frames so long.
+    fn in_memory(
+        &self,
+        page: PageNo,
+        page_bytes: usize,
+        fill: impl FnOnce(&mut [u8]) -> Result<()>,
+    ) -> Result<PageRef> {
+        let Some(mut frame) = self.context.budget.frames().lend(self.no, page, page_bytes) else {
+            let mut bytes = vec![0; page_bytes];
+            fill(&mut bytes)?;
+            return Ok(PageRef::Run(Arc::new(bytes)));
+        };
+        fill(&mut Arc::get_mut(&mut frame).expect("a lent frame is nobody else's").bytes)?;
+        Ok(PageRef::Frame(frame))
+    }
+
+    fn keep(&self, page: PageNo, page_ref: &PageRef, worth: Worth) {
+        if let PageRef::Frame(frame) = page_ref {
+            self.context.budget.frames().insert(self.no, page, frame, worth);
+        }
     }
 
     /// Reads from the start of a page. The caller has checked that the file has the bytes.

@@ -1,5 +1,6 @@
 //! Opening a table, and the rules by which its bytes become the answer to a point read.
 
+use std::ops::Range;
 use std::path::Path;
 
 use kiban_formats::fence::{FenceNode, TopTier};
@@ -14,6 +15,7 @@ use super::context::TableContext;
 use super::pages::{DataPage, OpenFile, PageRef, Pages, read_error};
 use super::stats::Counted;
 use crate::error::{Error, ErrorKind, Result};
+use crate::memory::Reservation;
 use crate::source::Found;
 use crate::storage::ReadFile;
 
@@ -24,8 +26,12 @@ pub(crate) struct Table {
     pub(super) footer: Footer,
     pub(super) top: TopTier,
     pub(super) properties: Properties,
-    /// `None` where there is none, or where it is damaged: it costs speed, no answer.
+    /// `None` where there is none, where it is damaged, or where the budget has no room for it: it
+    /// costs speed, no answer.
     filter: Option<Filter>,
+    /// Of the budget: handle and filter.
+    handle_reserved: Reservation,
+    filter_reserved: Option<Reservation>,
 }
 
 impl Table {
@@ -50,25 +56,36 @@ impl Table {
         let top = tail.top_tier(&footer).map_err(|error| Error::format(path, error))?;
         let properties = tail.properties(&footer).map_err(|error| Error::format(path, error))?;
         check_meta(&properties, meta).map_err(|what| Error::corruption(path, what))?;
-        let filter = tail.filter(&footer).ok().flatten();
         let map = if context.maps(meta.level) { file.map(file_bytes).ok() } else { None };
         if map.is_none() && context.maps(meta.level) {
             context.stats.count(Counted::MapRefused);
         }
+        let filter_reserved = context.budget.try_reserve(footer.filter.len).filter(|_| footer.filter.len > 0);
+        let filter = match &filter_reserved {
+            Some(_) => read_filter(&*file, path, &footer)?.ok(),
+            None => None,
+        };
         let open = OpenFile { path: path.to_owned(), no: meta.no, file, map };
         let pages = Pages::new(open, &footer, context.clone());
-        Ok(Self { pages, footer, top, properties, filter })
+        let handle_bytes =
+            size_of::<Self>() + pages.heap_bytes() + top.resident_bytes() + properties.heap_bytes();
+        let handle_reserved = context.budget.reserve(handle_bytes as u64);
+        Ok(Self { pages, footer, top, properties, filter, handle_reserved, filter_reserved })
     }
 
-    /// Bytes of memory that the open table takes, pages apart.
-    pub(crate) fn resident_bytes(&self) -> u64 {
-        let filter = self.filter.as_ref().map_or(0, Filter::resident_bytes);
-        let keys = self.properties.smallest.len() + self.properties.largest.len();
-        (size_of::<Self>() + filter + self.top.resident_bytes() + keys) as u64
+    /// Bytes of memory that the open table takes, pages and filter apart.
+    pub(crate) fn handle_bytes(&self) -> u64 {
+        self.handle_reserved.bytes()
     }
 
-    pub(super) fn filter(&self) -> Option<&Filter> {
-        self.filter.as_ref()
+    /// Bytes of memory of its filter.
+    pub(crate) fn filter_bytes(&self) -> u64 {
+        self.filter_reserved.as_ref().map_or(0, Reservation::bytes)
+    }
+
+    /// Bytes of the file that are mapped.
+    pub(crate) fn mapped_bytes(&self) -> u64 {
+        if self.pages.is_mapped() { self.footer.file_bytes } else { 0 }
     }
 
     /// What the table says of a key at a snapshot.
@@ -214,7 +231,28 @@ fn check_meta(properties: &Properties, meta: &TableMeta) -> Result<(), &'static 
     Ok(())
 }
 
-/// The sections behind the pages.
+/// The filter, if it is whole. Nothing else needs it, so it is read by itself.
+///
+/// # Errors
+/// The system's.
+pub(super) fn read_filter(
+    file: &dyn ReadFile,
+    path: &Path,
+    footer: &Footer,
+) -> Result<Result<Filter, FormatError>> {
+    let bytes = read_range(file, path, footer.filter.offset..footer.filter.offset + footer.filter.len)?;
+    let checked = footer.filter.check("filter", &bytes).and_then(|()| Filter::decode(&bytes));
+    Ok(checked.map_err(|error| error.moved_by(footer.filter.offset)))
+}
+
+fn read_range(file: &dyn ReadFile, path: &Path, range: Range<u64>) -> Result<Vec<u8>> {
+    let len = usize::try_from(range.end - range.start).map_err(|_| Error::corruption(path, "too long"))?;
+    let mut bytes = vec![0; len];
+    file.read_at(&mut bytes, range.start).map_err(|source| read_error(path, source))?;
+    Ok(bytes)
+}
+
+/// The sections that every open table keeps: they stand next to each other.
 pub(super) struct Tail {
     start: u64,
     bytes: Vec<u8>,
@@ -222,11 +260,10 @@ pub(super) struct Tail {
 
 impl Tail {
     pub(super) fn read(file: &dyn ReadFile, path: &Path, footer: &Footer) -> Result<Self> {
-        let start = footer.sections_start();
-        let len = footer.file_bytes - FOOTER_BYTES as u64 - start;
-        let mut bytes = vec![0; usize::try_from(len).map_err(|_| Error::corruption(path, "too long"))?];
-        file.read_at(&mut bytes, start).map_err(|source| read_error(path, source))?;
-        Ok(Self { start, bytes })
+        let sections = [footer.top_tier, footer.properties];
+        let start = sections.iter().map(|section| section.offset).min().unwrap_or_default();
+        let end = sections.iter().map(|section| section.offset + section.len).max().unwrap_or_default();
+        Ok(Self { start, bytes: read_range(file, path, start..end)? })
     }
 
     /// A section's bytes, checked.
@@ -246,13 +283,5 @@ impl Tail {
     pub(super) fn properties(&self, footer: &Footer) -> Result<Properties, FormatError> {
         let bytes = self.section("properties", &footer.properties)?;
         Properties::decode(bytes).map_err(|error| error.moved_by(footer.properties.offset))
-    }
-
-    pub(super) fn filter(&self, footer: &Footer) -> Result<Option<Filter>, FormatError> {
-        if footer.filter.len == 0 {
-            return Ok(None);
-        }
-        let bytes = self.section("filter", &footer.filter)?;
-        Filter::decode(bytes).map(Some).map_err(|error| error.moved_by(footer.filter.offset))
     }
 }

@@ -3,6 +3,7 @@
 use std::cmp::Ordering;
 
 use kiban_formats::fence::{FenceNode, Separator};
+use kiban_formats::filter::Filter;
 use kiban_formats::footer::FOOTER_BYTES;
 use kiban_formats::page::{Entry, Neighbour, is_jumbo, verify_jumbo, verify_page};
 use kiban_formats::properties::Properties;
@@ -10,7 +11,7 @@ use kiban_formats::{FormatError, PageNo, SeqNo, UNIT_BYTES};
 use kiban_indexes::key_hash;
 
 use super::pages::offset;
-use super::reader::{Table, Tail, read_footer};
+use super::reader::{Table, Tail, read_filter, read_footer};
 use crate::error::Result;
 
 /// Problems after which a table is not looked at any further.
@@ -39,7 +40,7 @@ impl Table {
     /// # Errors
     /// Only what keeps the file from being read: the system's.
     pub(crate) fn verify(&self) -> Result<Vec<TableProblem>> {
-        let mut verifier = Verifier { table: self, problems: Vec::new() };
+        let mut verifier = Verifier { table: self, filter: None, problems: Vec::new() };
         verifier.sections()?;
         let children = verifier.fences()?;
         verifier.data(&children)?;
@@ -49,6 +50,8 @@ impl Table {
 
 struct Verifier<'t> {
     table: &'t Table,
+    /// If it is whole; the open table may not keep one.
+    filter: Option<Filter>,
     problems: Vec<TableProblem>,
 }
 
@@ -81,7 +84,7 @@ impl Verifier<'_> {
         }
         let tail = Tail::read(file, path, footer)?;
         let results = [
-            tail.filter(footer).map(drop),
+            read_filter(file, path, footer)?.map(|filter| self.filter = Some(filter)),
             tail.top_tier(footer).map(drop),
             tail.properties(footer).map(drop),
         ];
@@ -172,7 +175,7 @@ impl Verifier<'_> {
         let mut first = None;
         let visit = |entry: &Entry<'_>| {
             first.get_or_insert_with(|| Neighbour { key: entry.to_key(), seq: entry.seq });
-            totals.visit(entry, table);
+            totals.visit(entry, self.filter.as_ref(), table.footer.hash_seed);
         };
         let summary = if is_jumbo(bytes) {
             verify_jumbo(bytes, salt, before, visit)?
@@ -227,7 +230,7 @@ impl Verifier<'_> {
 }
 
 impl Totals {
-    fn visit(&mut self, entry: &Entry<'_>, table: &Table) {
+    fn visit(&mut self, entry: &Entry<'_>, filter: Option<&Filter>, hash_seed: u64) {
         self.entries += 1;
         self.tombstones += u64::from(entry.kind == kiban_formats::Kind::Delete);
         let (min, max) = self.seqs.unwrap_or((entry.seq, entry.seq));
@@ -235,8 +238,8 @@ impl Totals {
         if self.smallest.is_none() {
             self.smallest = Some(entry.to_key());
         }
-        if let (Some(filter), None) = (table.filter(), entry.newer) {
-            let hash = key_hash(table.footer.hash_seed, &entry.to_key());
+        if let (Some(filter), None) = (filter, entry.newer) {
+            let hash = key_hash(hash_seed, &entry.to_key());
             self.missing_in_filter += u64::from(!filter.may_hold(hash));
         }
     }

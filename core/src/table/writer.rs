@@ -58,6 +58,11 @@ impl TableWriter {
         self.encoder.estimated_bytes()
     }
 
+    /// About how many bytes of memory it takes.
+    pub(crate) fn memory_bytes(&self) -> u64 {
+        self.encoder.memory_bytes()
+    }
+
     /// Writes what is left, makes the file durable (its name is the caller's to make durable), and
     /// says what the manifest must know of it.
     pub(crate) fn finish(mut self) -> Result<TableMeta> {

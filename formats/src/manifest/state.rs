@@ -53,6 +53,22 @@ impl State {
         Ok(state)
     }
 
+    /// About how many bytes of memory it takes.
+    pub fn memory_bytes(&self) -> u64 {
+        let table = |table: &TableMeta| table.smallest.len() + table.largest.len();
+        let keyspace = |space: &KeyspaceState| {
+            let tables = space.tables.capacity() * size_of::<TableMeta>();
+            size_of::<KeyspaceState>()
+                + space.name.len()
+                + space.options.len()
+                + tables
+                + space.tables.iter().map(table).sum::<usize>()
+        };
+        let keyspaces: usize = self.keyspaces.values().map(keyspace).sum();
+        // Nodes of the set are two thirds full.
+        (keyspaces + self.table_nos.len() * size_of::<FileNo>() * 3 / 2) as u64
+    }
+
     /// Applies changes in order.
     ///
     /// # Errors

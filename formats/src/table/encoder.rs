@@ -108,6 +108,13 @@ impl TableEncoder {
         }
     }
 
+    /// About how many bytes of memory it takes: what waits for the sink, and what is kept for the
+    /// sections at the end. The open page is not in it.
+    pub fn memory_bytes(&self) -> u64 {
+        let hashes = self.hashes.capacity() * size_of::<u64>();
+        (hashes + self.packed.out.capacity()) as u64 + self.packed.fences.estimated_bytes()
+    }
+
     /// Adds an entry.
     ///
     /// # Errors

@@ -39,7 +39,7 @@ fn jumbo_runs_bypass_the_cache() {
         assert_eq!(get(&table, key, 9).unwrap(), sample.expected(key, *seq));
     }
     // The one fence page is there.
-    assert!((1..5_000).contains(&context.cached_bytes()), "{}", context.cached_bytes());
+    assert!((1..5_000).contains(&context.budget.frames().bytes()), "{}", context.budget.frames().bytes());
 }
 
 #[test]

@@ -10,7 +10,8 @@ use std::sync::Arc;
 use kiban_formats::{FileNo, Kind, Level, SeqNo, StoreId, TableId, TableMeta, payload_crc};
 use kiban_indexes::{Probe, key_hash};
 
-use super::{Table, TableContext, TableOptions, TableSource, TableWriter};
+use super::reader::Table;
+use super::{TableContext, TableOptions, TableSource, TableWriter};
 use crate::error::Result;
 use crate::settings::Settings;
 use crate::source::{EntryRef, Found, Source};
@@ -34,7 +35,7 @@ struct Mode {
 const MODES: [Mode; 3] = [
     Mode { cache_bytes: 0, mapped: false },
     Mode { cache_bytes: 1 << 20, mapped: false },
-    Mode { cache_bytes: 0, mapped: true },
+    Mode { cache_bytes: 1 << 20, mapped: true },
 ];
 
 /// An entry of the model: key, sequence, value (`None`: a tombstone).

@@ -82,7 +82,7 @@ fn the_cache_holds_no_more_than_the_pages_own_bytes() {
         get(&table, key, *seq).unwrap();
     }
     let pages = u64::from(table.footer.data_units + table.footer.fence_units) * UNIT_BYTES as u64;
-    let cached = context.cached_bytes();
+    let cached = context.budget.frames().bytes();
     assert!((pages..pages + pages / 20).contains(&cached), "{cached} for {pages}");
 }
 

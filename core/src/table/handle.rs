@@ -1,0 +1,169 @@
+//! A table in its level, opened at first use and let go of when too many are open.
+
+use std::ops::Deref;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
+
+use arc_swap::{ArcSwapOption, Guard};
+use kiban_formats::{Level, TableMeta};
+
+use super::context::TableContext;
+use super::reader::Table;
+use crate::error::Result;
+use crate::storage::Storage;
+use crate::sync::lock;
+
+/// A table in its level.
+#[derive(Debug)]
+pub(crate) struct TableHandle {
+    pub(crate) meta: TableMeta,
+    file: Arc<TableFile>,
+}
+
+/// A table's file. Opening a store opens no table. Once it is obsolete it goes with the last
+/// reader.
+#[derive(Debug)]
+pub(super) struct TableFile {
+    path: PathBuf,
+    storage: Arc<dyn Storage>,
+    table: ArcSwapOption<Table>,
+    /// One opener at a time.
+    opening: Mutex<()>,
+    /// Read since the hand of [`OpenTables`](super::open_tables::OpenTables) passed.
+    recent: AtomicBool,
+    obsolete: AtomicBool,
+}
+
+/// An open table, kept open for as long as this is held.
+pub(crate) enum OpenTable {
+    /// Open before: no reference count is touched.
+    Loaded(Guard<Option<Arc<Table>>>),
+    /// Opened just now.
+    Fresh(Arc<Table>),
+}
+
+impl Deref for OpenTable {
+    type Target = Table;
+    #[inline]
+    fn deref(&self) -> &Table {
+        match self {
+            Self::Loaded(guard) => guard.as_deref().expect("it was open when this was made"),
+            Self::Fresh(table) => table,
+        }
+    }
+}
+
+impl From<OpenTable> for Arc<Table> {
+    fn from(open: OpenTable) -> Self {
+        match open {
+            OpenTable::Loaded(guard) => Guard::into_inner(guard).expect("it was open when this was made"),
+            OpenTable::Fresh(table) => table,
+        }
+    }
+}
+
+impl TableHandle {
+    pub(crate) fn new(meta: TableMeta, path: PathBuf, storage: Arc<dyn Storage>) -> Self {
+        let file = TableFile {
+            path,
+            storage,
+            table: ArcSwapOption::empty(),
+            opening: Mutex::default(),
+            recent: AtomicBool::new(false),
+            obsolete: AtomicBool::new(false),
+        };
+        Self { meta, file: Arc::new(file) }
+    }
+
+    /// The same file in another level.
+    pub(crate) fn moved(&self, level: Level) -> Self {
+        Self { meta: TableMeta { level, ..self.meta.clone() }, file: self.file.clone() }
+    }
+
+    /// Whether the key is in its range.
+    #[inline]
+    pub(crate) fn may_hold(&self, key: &[u8]) -> bool {
+        *self.meta.smallest <= *key && *key <= *self.meta.largest
+    }
+
+    /// Whether some key of `smallest..=largest` may be in it.
+    pub(crate) fn overlaps(&self, smallest: &[u8], largest: &[u8]) -> bool {
+        *self.meta.smallest <= *largest && *smallest <= *self.meta.largest
+    }
+
+    /// The table, opened if it is not. A failed open is tried again by the next reader.
+    #[inline]
+    pub(crate) fn get(&self, context: &TableContext) -> Result<OpenTable> {
+        let guard = self.file.table.load();
+        if guard.is_none() {
+            return self.open(context).map(OpenTable::Fresh);
+        }
+        self.file.touch();
+        Ok(OpenTable::Loaded(guard))
+    }
+
+    #[cold]
+    fn open(&self, context: &TableContext) -> Result<Arc<Table>> {
+        let _one_opener = lock(&self.file.opening);
+        if let Some(table) = self.file.table.load_full() {
+            return Ok(table);
+        }
+        let table = Arc::new(Table::open(context, &self.file.path, &self.meta)?);
+        self.file.table.store(Some(table.clone()));
+        context.open_tables.opened(&self.file, table.handle_bytes());
+        Ok(table)
+    }
+
+    /// The table if it is open.
+    pub(crate) fn opened(&self) -> Option<Arc<Table>> {
+        self.file.table.load_full()
+    }
+
+    /// Bytes of memory it takes while its table is not open.
+    pub(crate) fn memory_bytes(&self) -> u64 {
+        let keys = self.meta.smallest.len() + self.meta.largest.len();
+        let counts = 4 * size_of::<usize>();
+        (size_of::<Self>() + size_of::<TableFile>() + counts + keys + self.file.path.capacity()) as u64
+    }
+
+    /// No manifest names the file any more: it goes when nobody reads it.
+    pub(crate) fn make_obsolete(&self) {
+        self.file.obsolete.store(true, Ordering::Release);
+    }
+}
+
+impl TableFile {
+    /// Remembers that it was read; writes nothing if that is known.
+    #[inline]
+    fn touch(&self) {
+        if !self.recent.load(Ordering::Relaxed) {
+            self.recent.store(true, Ordering::Relaxed);
+        }
+    }
+
+    /// Whether it was read since the last call.
+    pub(super) fn was_read(&self) -> bool {
+        self.recent.swap(false, Ordering::Relaxed)
+    }
+
+    /// Lets go of the open table, unless somebody holds it, whom that would not help.
+    pub(super) fn let_go(&self) -> Option<Arc<Table>> {
+        let open = self.table.load_full()?;
+        // This one, and the one that is stored.
+        if Arc::strong_count(&open) > 2 { None } else { self.table.swap(None) }
+    }
+
+    pub(super) fn is_open(&self) -> bool {
+        self.table.load().is_some()
+    }
+}
+
+impl Drop for TableFile {
+    fn drop(&mut self) {
+        if *self.obsolete.get_mut() {
+            // What cannot be removed now is removed by the next open.
+            let _ = self.storage.remove(&self.path);
+        }
+    }
+}
