@@ -18,8 +18,8 @@ use crate::source::Source;
 use crate::space::Space;
 use crate::store::Store;
 use crate::sync::lock;
-use crate::upkeep::Scope;
 use crate::table::TableHandle;
+use crate::upkeep::Scope;
 
 impl Store {
     /// Seals the active memtables of these keyspaces and waits until they are tables.

@@ -21,7 +21,7 @@ use crate::clear::stale_tables;
 use crate::error::{Error, Result};
 use crate::event::Event;
 use crate::files as names;
-use crate::levels::TableHandle;
+use crate::table::TableHandle;
 use crate::log::LiveLog;
 use crate::manifest::ManifestStore;
 use crate::store::Store;
