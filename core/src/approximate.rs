@@ -6,10 +6,11 @@ use kiban_formats::TableMeta;
 
 use crate::error::Result;
 use crate::iter::Bounds;
-use crate::levels::{Levels, TableHandle};
+use crate::levels::Levels;
 use crate::memtable::{KeyCounts, share};
 use crate::space::Space;
 use crate::store::Store;
+use crate::table::TableHandle;
 
 impl Store {
     /// Keys with a value, about.

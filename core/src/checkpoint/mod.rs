@@ -21,11 +21,11 @@ use crate::clear::stale_tables;
 use crate::error::{Error, Result};
 use crate::event::Event;
 use crate::files as names;
-use crate::table::TableHandle;
 use crate::log::LiveLog;
 use crate::manifest::ManifestStore;
 use crate::store::Store;
 use crate::sync::lock;
+use crate::table::TableHandle;
 
 use files::{Counts, Transfer};
 use held_logs::HeldLogs;

@@ -5,7 +5,7 @@ use std::ops::Bound;
 use kiban_formats::{Kind, SeqNo};
 
 use super::entry::{Place, Stored};
-use super::{ENTRY_OVERHEAD_BYTES, Memtable};
+use super::{Memtable, entry_bytes};
 use crate::iter::Bounds;
 
 /// Entries that are looked at, at most, from each place where a walk begins.
@@ -51,14 +51,14 @@ impl Memtable {
         let lower = edge(&bounds.lower, true);
         let upper = edge(&bounds.upper, false);
         let inside = self.entries.range::<dyn Place, _>((as_place(&lower), as_place(&upper)));
-        let (least, all) = add_up(inside.map(|entry| entry_bytes(entry.key())));
+        let (least, all) = add_up(inside.map(|entry| entry_bytes(&entry.key().entry())));
         if all {
             return least;
         }
         let before = self.entries.iter().take_while(|entry| bounds.starts_after(entry.key().key()));
         let behind = self.entries.iter().rev().take_while(|entry| bounds.ends_before(entry.key().key()));
-        let (before, all_before) = add_up(before.map(|entry| entry_bytes(entry.key())));
-        let (behind, all_behind) = add_up(behind.map(|entry| entry_bytes(entry.key())));
+        let (before, all_before) = add_up(before.map(|entry| entry_bytes(&entry.key().entry())));
+        let (behind, all_behind) = add_up(behind.map(|entry| entry_bytes(&entry.key().entry())));
         let most = self.bytes().saturating_sub(before + behind).max(least);
         if all_before && all_behind { most } else { least.midpoint(most) }
     }
@@ -68,11 +68,6 @@ impl Memtable {
 pub(crate) fn share(whole: u64, part: u64, parts: u64) -> u64 {
     let share = u128::from(whole) * u128::from(part) / u128::from(parts.max(1));
     u64::try_from(share).unwrap_or(u64::MAX)
-}
-
-fn entry_bytes(stored: &Stored) -> u64 {
-    let entry = stored.entry();
-    entry.key.len() as u64 + entry.value.len() as u64 + ENTRY_OVERHEAD_BYTES
 }
 
 /// The sum of the first entries, and whether these were all.
