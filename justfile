@@ -61,3 +61,7 @@ seeds-long test name seeds chunk steps="400":
         echo "$next" >"$state"
         echo "{{test}}: seeds below $next passed"
     done
+
+# One changed byte at 8,000 places of a table of 50,000 entries (reported fault H31).
+flips count="8000":
+    KIBAN_FLIPS="{{count}}" cargo test -p kiban --test reported h31

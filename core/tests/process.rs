@@ -6,20 +6,22 @@
 #![cfg(unix)]
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking, its helpers too")]
 
+mod common {
+    pub(crate) mod actor;
+}
+
 use std::collections::BTreeMap;
 use std::fs;
-use std::io::{BufRead, BufReader, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
-use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::path::Path;
+use std::process::Command;
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
+use common::actor::{Actor, role, say};
 use kiban::{Db, Durability, ErrorKind, Keyspace, Result, Settings, WriteBatch};
 
-const ROLE: &str = "KIBAN_TEST_ROLE";
-const STORE: &str = "KIBAN_TEST_STORE";
 const WRITERS: u32 = 4;
 /// Every so many of a writer's numbers are written as one batch.
 const BATCH: u32 = 5;
@@ -29,8 +31,7 @@ const NOBODY: u32 = 65_534;
 /// Not a test of its own: the part that a child plays. Does nothing in the test run itself.
 #[test]
 fn child() {
-    let Ok(role) = std::env::var(ROLE) else { return };
-    let dir = PathBuf::from(std::env::var(STORE).unwrap());
+    let Some((role, dir)) = role() else { return };
     match role.as_str() {
         "write buffered" => write_for_ever(&dir, Durability::Buffered),
         "write sync" => write_for_ever(&dir, Durability::Sync),
@@ -42,53 +43,6 @@ fn child() {
         "few descriptors" => few_descriptors(&dir),
         "replay" => replay(&dir),
         other => panic!("no such role: {other}"),
-    }
-}
-
-fn say(line: &str) {
-    let mut out = std::io::stdout().lock();
-    out.write_all(format!("\n> {line}\n").as_bytes()).unwrap();
-    out.flush().unwrap();
-}
-
-/// A child in a role, and its lines so far.
-struct Actor {
-    child: Child,
-    lines: Box<dyn Iterator<Item = String>>,
-}
-
-impl Actor {
-    fn new(role: &str, dir: &Path) -> Self {
-        Self::spawn(Command::new(std::env::current_exe().unwrap()), role, dir)
-    }
-
-    fn spawn(mut command: Command, role: &str, dir: &Path) -> Self {
-        command.args(["--exact", "child", "--nocapture", "--test-threads=1"]);
-        command.env(ROLE, role).env(STORE, dir).stdin(Stdio::piped()).stdout(Stdio::piped());
-        let mut child = command.spawn().unwrap();
-        let lines = BufReader::new(child.stdout.take().unwrap()).lines().map_while(|line| line.ok());
-        let lines = lines.filter_map(|line| line.strip_prefix("> ").map(str::to_owned));
-        Self { child, lines: Box::new(lines) }
-    }
-
-    fn line(&mut self) -> String {
-        self.lines.next().expect("the child says no more")
-    }
-
-    /// SIGKILL; then what it had said before.
-    fn kill(mut self) -> Vec<String> {
-        self.child.kill().unwrap();
-        let rest = self.lines.collect();
-        self.child.wait().unwrap();
-        rest
-    }
-
-    /// Waits until it ends by itself, well.
-    fn finish(mut self) -> Vec<String> {
-        drop(self.child.stdin.take());
-        let rest = self.lines.collect();
-        assert!(self.child.wait().unwrap().success(), "the child failed");
-        rest
     }
 }
 
