@@ -8,6 +8,7 @@ use crate::error::Result;
 use crate::iter::Bounds;
 use crate::levels::Levels;
 use crate::memtable::{KeyCounts, share};
+use crate::sealed::Sealed;
 use crate::space::Space;
 use crate::store::Store;
 use crate::table::TableHandle;
@@ -18,7 +19,11 @@ impl Store {
         let view = space.view();
         let Some(view) = view.at(self.visible()) else { return 0 };
         let tables = runs(&view.levels).map(|run| run.iter().map(|table| table_counts(&table.meta)).sum());
-        let memtables = view.memtables().map(|memtable| memtable.key_counts());
+        let sealed = view.sealed.iter().map(|sealed| match sealed {
+            Sealed::Memtable(memtable) => memtable.key_counts(),
+            Sealed::Ingested(run) => run.tables().iter().map(|table| table_counts(&table.meta)).sum(),
+        });
+        let memtables = std::iter::once(view.active.key_counts()).chain(sealed);
         let newest_first: Vec<KeyCounts> = memtables.chain(tables).collect();
         // Each tombstone is taken to hide one key of what is older; in what is oldest it hides
         // nothing.
@@ -30,7 +35,7 @@ impl Store {
         let view = space.view();
         let Some(view) = view.at(self.visible()).filter(|_| !bounds.is_empty()) else { return Ok(0) };
         let memtables = view.memtables().map(|memtable| memtable.bytes_in(bounds)).sum::<u64>();
-        view.levels.tables().try_fold(memtables, |sum, table| Ok(sum + self.table_bytes_in(table, bounds)?))
+        view.tables().try_fold(memtables, |sum, table| Ok(sum + self.table_bytes_in(table, bounds)?))
     }
 
     fn table_bytes_in(&self, table: &TableHandle, bounds: &Bounds) -> Result<u64> {

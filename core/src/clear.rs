@@ -34,6 +34,8 @@ impl Store {
             (seq, old)
         };
         self.signal_room();
+        // Whoever waits for a flush of what is gone need not.
+        self.upkeep.wake_for(space);
         self.sync_through(seq)?;
         self.forget_tables(space, &old, seq)
     }
@@ -74,7 +76,7 @@ impl Store {
             return dropped;
         }
         let old = self.replace_view(space, SeqNo(last.0 + 1));
-        old.levels.tables().for_each(|table| table.make_obsolete());
+        old.tables().for_each(|table| table.make_obsolete());
         drop(old);
         self.prune_views();
         self.upkeep.emptied(space);
@@ -106,7 +108,7 @@ impl Store {
             space.set_flushed(seq);
         }
         drop(manifest);
-        old.levels.tables().for_each(|table| table.make_obsolete());
+        old.tables().for_each(|table| table.make_obsolete());
         self.prune_views();
         self.upkeep.emptied(space);
         lock(&self.commit).journal.retire_active();

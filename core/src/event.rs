@@ -57,6 +57,16 @@ pub enum Event {
         /// Bytes of files that were copied.
         copied_bytes: u64,
     },
+    /// Pairs were ingested: they are visible and durable.
+    #[non_exhaustive]
+    Ingest {
+        /// The keyspace's name.
+        keyspace: String,
+        /// The numbers of the tables that have them.
+        tables: Vec<u64>,
+        /// Pairs in them.
+        records: u64,
+    },
     /// A writer waits for memtables to be flushed, or for level 0 to be compacted. Told when the
     /// wait begins.
     #[non_exhaustive]

@@ -14,6 +14,7 @@ use crate::log::Journal;
 use crate::memtable::Memtable;
 use crate::output::{NewTable, Output};
 use crate::retention::Retention;
+use crate::sealed::Sealed;
 use crate::source::Source;
 use crate::space::Space;
 use crate::store::Store;
@@ -32,8 +33,8 @@ impl Store {
                 if !space.view().active.is_empty() {
                     space.seal();
                 }
-                let newest = space.view().sealed.first().and_then(|memtable| memtable.seq_range());
-                (space.clone(), newest.map_or(SeqNo(0), |(_, greatest)| greatest))
+                let newest = space.view().sealed.first().and_then(Sealed::greatest_seq);
+                (space.clone(), newest.unwrap_or_default())
             });
             let targets = targets.collect();
             commit.journal.retire_active();
@@ -64,11 +65,21 @@ impl Store {
         }
     }
 
-    /// Makes a table of the oldest sealed memtable. One caller a keyspace at a time.
+    /// Lets the oldest of what is sealed join the levels. One caller a keyspace at a time.
     pub(crate) fn flush_oldest(&self, space: &Space) -> Result<()> {
-        let Some(memtable) = space.view().sealed.last().cloned() else { return Ok(()) };
-        let Some((_, greatest)) = memtable.seq_range() else {
-            self.replace_memtable(space, &memtable, None);
+        let oldest = space.view().sealed.last().cloned();
+        match oldest {
+            None => Ok(()),
+            Some(Sealed::Memtable(memtable)) => self.flush_memtable(space, memtable),
+            Some(ingested @ Sealed::Ingested(_)) => self.publish_ingested(space, &ingested),
+        }
+    }
+
+    /// Makes a table of a memtable, the oldest that is sealed.
+    fn flush_memtable(&self, space: &Space, memtable: Arc<Memtable>) -> Result<()> {
+        let sealed = Sealed::Memtable(memtable.clone());
+        let Some(greatest) = sealed.greatest_seq() else {
+            self.replace_sealed(space, &sealed, Vec::new());
             return Ok(());
         };
         // Log before table: a power cut must not keep a part of a batch, or this and not what
@@ -76,7 +87,11 @@ impl Store {
         self.sync_through(greatest)?;
         lock(&self.manifest).mend(|| self.new_file_no())?;
         let Some(table) = self.write_table(&memtable)? else { return Ok(()) };
-        let Some(table) = self.publish_flush(space, &memtable, table, greatest)? else { return Ok(()) };
+        let table = Arc::new(TableHandle::new(table.meta, table.path, self.storage.clone()));
+        if !self.publish_sealed(space, &sealed, vec![table.clone()], greatest)? {
+            table.make_obsolete();
+            return Ok(());
+        }
         self.listener.tell(|| Event::Flush {
             keyspace: space.name.clone(),
             table: table.meta.no.0,
@@ -101,21 +116,19 @@ impl Store {
         Ok(output.finish()?.pop())
     }
 
-    /// Names the table in the manifest and puts it in the memtable's place; `None` if the memtable
-    /// was cleared or dropped meanwhile.
-    fn publish_flush(
+    /// Names the tables in the manifest and puts them in the place of what was sealed, of which
+    /// `greatest` is the greatest sequence; `false` if that was cleared or dropped meanwhile.
+    pub(crate) fn publish_sealed(
         &self,
         space: &Space,
-        memtable: &Arc<Memtable>,
-        table: NewTable,
+        sealed: &Sealed,
+        tables: Vec<Arc<TableHandle>>,
         greatest: SeqNo,
-    ) -> Result<Option<Arc<TableHandle>>> {
+    ) -> Result<bool> {
         let mut manifest = lock(&self.manifest);
-        let table = Arc::new(TableHandle::new(table.meta, table.path, self.storage.clone()));
         let view = space.view_owned();
-        if space.is_dropped() || !view.has_sealed(memtable) {
-            table.make_obsolete();
-            return Ok(None);
+        if space.is_dropped() || !view.has_sealed(sealed) {
+            return Ok(false);
         }
         let (next_file, live) = {
             let commit = lock(&self.commit);
@@ -125,27 +138,30 @@ impl Store {
             (next_file, commit.journal.needed(next_file, is_flushed))
         };
         let mut changes = stale_tables(manifest.state(), space.id, view.since());
+        let added = tables.iter().map(|table| table.meta.clone());
+        changes.extend(added.map(|table| Change::AddTable { keyspace: space.id, table }));
         changes.extend([
-            Change::AddTable { keyspace: space.id, table: table.meta.clone() },
             Change::Flushed { keyspace: space.id, seq: greatest },
             Change::LastSeq(greatest),
             Change::NextFile(next_file),
             Change::Logs(live),
         ]);
         if let Err(error) = manifest.append(&changes, || self.new_file_no()) {
-            manifest.abandon([self.dir.join(files::table(table.meta.no))]);
+            // The next try makes another table of a memtable. Of an ingest there is only this one.
+            if sealed.memtable().is_some() {
+                manifest.abandon(tables.iter().map(|table| self.dir.join(files::table(table.meta.no))));
+            }
             return Err(error);
         }
-        let replaced = self.replace_memtable(space, memtable, Some(table.clone()));
+        let replaced = self.replace_sealed(space, sealed, tables.clone());
         space.set_flushed(greatest);
         let released = lock(&self.commit).journal.release(live);
         drop(manifest);
         self.remove_logs(&released);
         if !replaced {
-            self.forget_late(space, std::slice::from_ref(&table))?;
-            return Ok(None);
+            self.forget_late(space, &tables)?;
         }
-        Ok(Some(table))
+        Ok(replaced)
     }
 
     /// Lets go of logs of which no operation is needed any more, where no flush did it: what was in
@@ -198,16 +214,11 @@ impl Store {
         seq >= last
     }
 
-    /// Takes the memtable out of the view, and the table in, as one. Whether it was there.
-    fn replace_memtable(
-        &self,
-        space: &Space,
-        memtable: &Arc<Memtable>,
-        table: Option<Arc<TableHandle>>,
-    ) -> bool {
-        let replaced = space.replace_memtable(memtable, table);
+    /// Takes what was sealed out of the view, and the tables in, as one. Whether it was there.
+    fn replace_sealed(&self, space: &Space, sealed: &Sealed, tables: Vec<Arc<TableHandle>>) -> bool {
+        let replaced = space.replace_sealed(sealed, tables);
         if replaced {
-            self.memtable_bytes.fetch_sub(memtable.bytes(), Ordering::Relaxed);
+            self.memtable_bytes.fetch_sub(sealed.memtable_bytes(), Ordering::Relaxed);
         }
         replaced
     }

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use crate::commit::Operation;
 use crate::db::Handle;
 use crate::error::{Error, ErrorKind, Result};
+use crate::ingest::Ingest;
 use crate::iter::{Bounds, Cursor, Iter};
 use crate::read::Reader;
 use crate::settings::Durability;
@@ -137,6 +138,26 @@ impl Keyspace {
     /// Removes all keys, at once and durably. Snapshots and iterators taken before read on.
     pub fn clear(&self) -> Result<()> {
         self.handle.store.clear(&self.space)
+    }
+
+    /// Puts all pairs at once and durably: written straight into tables, they cost neither log nor
+    /// memtable. Keys must rise strictly. The pairs are newer than all that was acknowledged
+    /// before; nobody sees some of them without the others. No pair is Ok. The iterator may be
+    /// slow, and may itself use the store.
+    ///
+    /// # Errors
+    /// `InvalidArgument` with the ordinal, from 0, of the first pair whose key does not come after
+    /// the one before or that is over a limit; then, as after any other error or a panic of the
+    /// iterator, nothing is visible. Only after `WritesHalted` it is the next open that tells.
+    pub fn ingest<K: AsRef<[u8]>, V: AsRef<[u8]>>(
+        &self,
+        pairs: impl IntoIterator<Item = (K, V)>,
+    ) -> Result<()> {
+        let mut ingest = Ingest::begin(&self.handle.store, &self.space)?;
+        for (key, value) in pairs {
+            ingest.add(key.as_ref(), value.as_ref())?;
+        }
+        ingest.commit()
     }
 
     /// About how many keys have a value. Reads no data page: it adds up what the manifest says of

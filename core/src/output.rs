@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use kiban_formats::{Level, TableId, TableMeta};
+use kiban_formats::{Level, SeqNo, TableId, TableMeta};
 
 use crate::error::{Error, Result};
 use crate::files;
@@ -27,6 +27,8 @@ pub(crate) struct Output<'s> {
     level: Level,
     /// Where the next table begins; `None`: never.
     table_bytes: Option<u64>,
+    /// Of an ingest: the least sequence that its entries may get.
+    base_seq: SeqNo,
     writer: Option<(TableWriter, PathBuf)>,
     /// The key of the entry before.
     key: Vec<u8>,
@@ -40,7 +42,34 @@ impl<'s> Output<'s> {
     pub(crate) fn new(store: &'s Store, level: Level) -> Self {
         let table_bytes = (level.0 > 0).then_some(store.settings.table_bytes);
         let memory = store.tables.writing.share();
-        Self { store, level, table_bytes, writer: None, key: Vec::new(), tables: Vec::new(), memory }
+        Self {
+            store,
+            level,
+            table_bytes,
+            base_seq: SeqNo(0),
+            writer: None,
+            key: Vec::new(),
+            tables: Vec::new(),
+            memory,
+        }
+    }
+
+    /// Tables of an ingest, of one version of each key, all with sequence 0.
+    pub(crate) fn of_ingest(store: &'s Store, base_seq: SeqNo) -> Self {
+        let mut output = Self::new(store, Level(0));
+        output.table_bytes = Some(store.settings.table_bytes);
+        output.base_seq = base_seq;
+        output
+    }
+
+    /// The key of the entry added last.
+    pub(crate) fn last_key(&self) -> Option<&[u8]> {
+        (self.writer.is_some() || !self.tables.is_empty()).then_some(&self.key)
+    }
+
+    /// The tables that are finished.
+    pub(crate) fn tables(&self) -> &[NewTable] {
+        &self.tables
     }
 
     /// Adds an entry, in the order (key ascending, sequence descending).
@@ -74,6 +103,7 @@ impl<'s> Output<'s> {
             table_id: TableId(random_id(&*store.storage)),
             hash_seed: store.hash_seed,
             filter_bits_per_key: store.settings.filter_bits_per_key,
+            base_seq: self.base_seq,
         };
         let temporary = files::temporary(&path);
         let created = TableWriter::create(&store.storage, &temporary, options);
@@ -106,12 +136,23 @@ impl<'s> Output<'s> {
 
     /// Finishes the last table and makes the names of all of them durable.
     pub(crate) fn finish(mut self) -> Result<Vec<NewTable>> {
+        self.sync()?;
+        Ok(self.keep())
+    }
+
+    /// The same, but the tables still go with it.
+    pub(crate) fn sync(&mut self) -> Result<()> {
         self.finish_table()?;
         if !self.tables.is_empty() {
             let synced = self.store.storage.sync_dir(&self.store.dir);
             synced.map_err(|source| Error::io("sync", &self.store.dir, source))?;
         }
-        Ok(std::mem::take(&mut self.tables))
+        Ok(())
+    }
+
+    /// The finished tables, which stay when this is dropped.
+    pub(crate) fn keep(&mut self) -> Vec<NewTable> {
+        std::mem::take(&mut self.tables)
     }
 }
 

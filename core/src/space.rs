@@ -11,6 +11,7 @@ use kiban_indexes::Probe;
 use crate::error::Result;
 use crate::levels::{Levels, LevelsChange};
 use crate::memtable::{Memtable, MemtableSource};
+use crate::sealed::Sealed;
 use crate::source::{Found, Source};
 use crate::sync::lock;
 use crate::table::TableContext;
@@ -89,17 +90,30 @@ impl Space {
         })
     }
 
-    /// Puts a table in the place of a sealed memtable, unless the keyspace was cleared meanwhile
-    /// and has that no more. Whether it did.
-    pub(crate) fn replace_memtable(&self, memtable: &Arc<Memtable>, table: Option<Arc<TableHandle>>) -> bool {
-        let change = LevelsChange { removed: Vec::new(), added: table.into_iter().collect() };
-        self.try_change(|view| view.has_sealed(memtable).then(|| view.changed(&change, Some(memtable))))
+    /// Puts tables in the place of something sealed, unless the keyspace was cleared meanwhile and
+    /// has that no more. Whether it did.
+    pub(crate) fn replace_sealed(&self, sealed: &Sealed, tables: Vec<Arc<TableHandle>>) -> bool {
+        let change = LevelsChange { removed: Vec::new(), added: tables };
+        self.try_change(|view| view.has_sealed(sealed).then(|| view.changed(&change, Some(sealed))))
     }
 
     /// Puts the active memtable behind an empty one. The caller holds the commit lock, so that
     /// nobody writes into the sealed one.
     pub(crate) fn seal(&self) {
         self.change(View::with_active_sealed);
+    }
+
+    /// Seals the active memtable and puts what is newer than that before it. The same holds.
+    pub(crate) fn seal_behind(&self, newer: Sealed) {
+        self.change(|view| {
+            let mut next = view.with_active_sealed();
+            if view.active.is_empty() {
+                // A new one all the same: who holds the old view must not see younger writes alone.
+                next.sealed.remove(0);
+            }
+            next.sealed.insert(0, newer);
+            next
+        });
     }
 
     /// Puts an empty view in the place of the one there is, for readers at `since` and later;
@@ -145,8 +159,8 @@ impl Space {
 pub(crate) struct View {
     /// Takes the writes.
     pub(crate) active: Arc<Memtable>,
-    /// Full, waiting to be flushed; newest first.
-    pub(crate) sealed: Vec<Arc<Memtable>>,
+    /// Full memtables, waiting to be flushed, and ingested tables; newest first.
+    pub(crate) sealed: Vec<Sealed>,
     pub(crate) levels: Arc<Levels>,
     /// What was there before the keyspace was cleared at sequence `since`.
     since: SeqNo,
@@ -186,20 +200,21 @@ impl View {
 
     fn with_active_sealed(&self) -> Self {
         let mut next = self.shared();
-        next.sealed.insert(0, std::mem::replace(&mut next.active, Arc::new(Memtable::new())));
+        let full = std::mem::replace(&mut next.active, Arc::new(Memtable::new()));
+        next.sealed.insert(0, Sealed::Memtable(full));
         next
     }
 
-    /// Whether this memtable waits to be flushed.
-    pub(crate) fn has_sealed(&self, memtable: &Arc<Memtable>) -> bool {
-        self.sealed.iter().any(|sealed| Arc::ptr_eq(sealed, memtable))
+    /// Whether this waits for its turn.
+    pub(crate) fn has_sealed(&self, sealed: &Sealed) -> bool {
+        self.sealed.iter().any(|other| other.is(sealed))
     }
 
-    /// With some tables in the place of others, and without a memtable that became one of them.
-    fn changed(&self, change: &LevelsChange, flushed: Option<&Arc<Memtable>>) -> Self {
+    /// With some tables in the place of others, and without what became one of them.
+    fn changed(&self, change: &LevelsChange, flushed: Option<&Sealed>) -> Self {
         let mut next = self.shared();
         next.levels = Arc::new(self.levels.changed(change));
-        next.sealed.retain(|sealed| !flushed.is_some_and(|flushed| Arc::ptr_eq(sealed, flushed)));
+        next.sealed.retain(|sealed| !flushed.is_some_and(|flushed| sealed.is(flushed)));
         next
     }
 
@@ -210,14 +225,23 @@ impl View {
 
     /// Active and sealed, newest first.
     pub(crate) fn memtables(&self) -> impl Iterator<Item = &Arc<Memtable>> {
-        std::iter::once(&self.active).chain(&self.sealed)
+        std::iter::once(&self.active).chain(self.sealed.iter().filter_map(Sealed::memtable))
+    }
+
+    /// All tables: those that wait and those in the levels, newer ones before older ones.
+    pub(crate) fn tables(&self) -> impl Iterator<Item = &Arc<TableHandle>> {
+        self.sealed.iter().flat_map(Sealed::tables).chain(self.levels.tables())
     }
 
     /// Searches newest first; the first answer other than [`Found::Absent`] is the answer.
     #[inline]
     pub(crate) fn get(&self, tables: &TableContext, probe: &Probe<'_>) -> Result<Found> {
-        for memtable in self.memtables() {
-            match memtable.get(probe.key, probe.snapshot) {
+        match self.active.get(probe.key, probe.snapshot) {
+            Found::Absent => {}
+            found => return Ok(found),
+        }
+        for sealed in &self.sealed {
+            match sealed.get(tables, probe)? {
                 Found::Absent => {}
                 found => return Ok(found),
             }
@@ -227,12 +251,8 @@ impl View {
 
     /// One source for each memtable and table, newest first.
     pub(crate) fn sources(&self, tables: &TableContext) -> Result<Vec<Box<dyn Source>>> {
-        let mut sources: Vec<Box<dyn Source>> = Vec::new();
-        for memtable in self.memtables() {
-            if !memtable.is_empty() || Arc::ptr_eq(memtable, &self.active) {
-                sources.push(Box::new(MemtableSource::new(memtable.clone())));
-            }
-        }
+        let mut sources: Vec<Box<dyn Source>> = vec![Box::new(MemtableSource::new(self.active.clone()))];
+        sources.extend(self.sealed.iter().filter_map(|sealed| sealed.source(tables)));
         self.levels.push_sources(tables, &mut sources)?;
         Ok(sources)
     }

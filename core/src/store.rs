@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::fmt;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Condvar, Mutex, RwLock};
+use std::sync::{Arc, Condvar, Mutex, PoisonError, RwLock, RwLockReadGuard};
 
 use kiban_formats::{FileNo, KeyspaceId, SeqNo, StoreId};
 use kiban_indexes::{Probe, key_hash};
@@ -58,6 +58,8 @@ pub(crate) struct Store {
     /// Everything up to this sequence is in memtables or tables.
     pub(crate) visible: AtomicU64,
     pub(crate) closed: AtomicBool,
+    /// Held, before any other lock, while a caller writes files: the store is closed after that.
+    pub(crate) writing: RwLock<()>,
     /// The directory was let go, after `closed`.
     pub(crate) let_go: LetGo,
 }
@@ -121,6 +123,19 @@ impl Store {
         Ok(())
     }
 
+    /// Refuses writing on a store that must be reopened.
+    pub(crate) fn check_not_halted(&self) -> Result<()> {
+        lock(&self.commit).check_halted()
+    }
+
+    /// Keeps the store from being closed while a caller writes files of its own; not to be held
+    /// while the caller's code runs.
+    pub(crate) fn begin_writing(&self) -> Result<RwLockReadGuard<'_, ()>> {
+        let writing = self.writing.read().unwrap_or_else(PoisonError::into_inner);
+        self.check_open()?;
+        Ok(writing)
+    }
+
     /// A file number that was never used.
     pub(crate) fn new_file_no(&self) -> FileNo {
         FileNo(self.next_file.fetch_add(1, Ordering::Relaxed))
@@ -128,13 +143,13 @@ impl Store {
 
     /// All keyspaces.
     pub(crate) fn spaces(&self) -> Vec<Arc<Space>> {
-        let spaces = self.spaces.read().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let spaces = self.spaces.read().unwrap_or_else(PoisonError::into_inner);
         spaces.values().cloned().collect()
     }
 
     /// The keyspace with this id.
     pub(crate) fn space(&self, id: KeyspaceId) -> Option<Arc<Space>> {
-        let spaces = self.spaces.read().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let spaces = self.spaces.read().unwrap_or_else(PoisonError::into_inner);
         spaces.get(&id).cloned()
     }
 
@@ -153,6 +168,7 @@ impl Store {
             return Ok(());
         }
         self.room.notify_all();
+        drop(self.writing.write().unwrap_or_else(PoisonError::into_inner));
         self.upkeep.stop();
         drop(lock(&self.checkpoints));
         let synced = if self.read_only { Ok(()) } else { self.seal_log() };

@@ -13,11 +13,16 @@
 //! | 56 | 4 | 4 KiB units of data pages, from the start of the file |
 //! | 60 | 4 | 4 KiB units of fence pages, right behind |
 //! | 64 | 5 x 32 | section directory |
-//! | 224 | 16 | zero |
+//! | 224 | 8 | base sequence: 0, or that of an ingested table |
+//! | 232 | 8 | zero |
 //! | 240 | 2 | major version |
 //! | 242 | 2 | minor version |
 //! | 244 | 4 | CRC-32 of the 244 bytes before |
 //! | 248 | 8 | magic `KIBANSST` |
+//!
+//! The entries of an ingested table are stored with sequence 0, because they are written before
+//! they are committed. Their sequence is the one that log and manifest give the table; the base
+//! sequence is the least that it can be.
 //!
 //! Where version, checksum and magic are does not change with the version. A section of the
 //! directory; unused places at its end are zero:
@@ -38,7 +43,7 @@ use crate::crc::crc32;
 use crate::describe::Dump;
 use crate::fields::Fields;
 use crate::page::PageShape;
-use crate::{FormatError, Problem, StoreId, TableId, UNIT_BYTES};
+use crate::{FormatError, Problem, SeqNo, StoreId, TableId, UNIT_BYTES};
 
 /// Bytes of the footer.
 pub const FOOTER_BYTES: usize = FIELD_MAGIC + 8;
@@ -65,8 +70,9 @@ const FIELD_DATA: usize = FIELD_FLAGS + 2;
 const FIELD_FENCES: usize = FIELD_DATA + 4;
 const FIELD_SECTIONS: usize = FIELD_FENCES + 4;
 const SECTION_BYTES: usize = 32;
-const FIELD_ZERO: usize = FIELD_SECTIONS + SECTION_BYTES * SECTIONS_MAX;
-const FIELD_MAJOR: usize = FIELD_ZERO + 16;
+const FIELD_BASE: usize = FIELD_SECTIONS + SECTION_BYTES * SECTIONS_MAX;
+const FIELD_ZERO: usize = FIELD_BASE + 8;
+const FIELD_MAJOR: usize = FIELD_ZERO + 8;
 const FIELD_CRC: usize = FIELD_MAJOR + 4;
 const FIELD_MAGIC: usize = FIELD_CRC + 4;
 const _: () = assert!(FIELD_SECTIONS == 64 && FIELD_MAJOR == 240 && FOOTER_BYTES == 256);
@@ -138,6 +144,9 @@ pub struct Footer {
     pub top_tier: Section,
     /// The properties.
     pub properties: Section,
+    /// Not 0: the table was ingested. Its entries are stored with sequence 0 and have the one that
+    /// log and manifest give the table, which is not less than this.
+    pub base_seq: SeqNo,
 }
 
 impl Footer {
@@ -173,6 +182,8 @@ impl Footer {
             out.extend_from_slice(&section.len.to_le_bytes());
             out.extend_from_slice(&[0; 8]);
         }
+        out.resize(FIELD_BASE, 0);
+        out.extend_from_slice(&self.base_seq.0.to_le_bytes());
         out.resize(FIELD_MAJOR, 0);
         out.extend_from_slice(&TABLE_MAJOR.to_le_bytes());
         out.extend_from_slice(&TABLE_MINOR.to_le_bytes());
@@ -246,8 +257,13 @@ impl Footer {
             filter: Section::default(),
             top_tier: Section::default(),
             properties: Section::default(),
+            base_seq: SeqNo(0),
         };
         footer.take_sections(&mut fields, file_bytes - FOOTER_BYTES as u64)?;
+        footer.base_seq = SeqNo(fields.u64()?);
+        if footer.base_seq > SeqNo::MAX {
+            return invalid(FIELD_BASE, "a base sequence above 2^56 - 1");
+        }
         Ok(footer)
     }
 
@@ -352,6 +368,11 @@ pub fn describe_footer(bytes: &[u8], file_bytes: u64, dump: &mut Dump) -> Result
         field(at, at + 8, name);
         field(at + 8, at + SECTION_BYTES, "its offset, length, zero".to_owned());
     }
+    let base_seq = match footer.base_seq {
+        SeqNo(0) => "base sequence 0: sequences are as stored".to_owned(),
+        seq => format!("base sequence {seq}: ingested, the manifest has the sequence"),
+    };
+    field(FIELD_BASE, FIELD_ZERO, base_seq);
     field(FIELD_ZERO, FIELD_MAJOR, "zero".to_owned());
     field(FIELD_MAJOR, FIELD_CRC, format!("version {TABLE_MAJOR}.{}", bytes[FIELD_MAJOR + 2]));
     field(FIELD_CRC, FIELD_MAGIC, "checksum".to_owned());

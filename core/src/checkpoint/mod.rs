@@ -23,6 +23,7 @@ use crate::event::Event;
 use crate::files as names;
 use crate::log::LiveLog;
 use crate::manifest::ManifestStore;
+use crate::sealed::Sealed;
 use crate::store::Store;
 use crate::sync::lock;
 use crate::table::TableHandle;
@@ -36,6 +37,8 @@ use site::Site;
 struct Cut<'s> {
     state: State,
     tables: Vec<Arc<TableHandle>>,
+    /// Tables that so far only the log names.
+    ingested: Vec<Arc<TableHandle>>,
     logs: Vec<LiveLog>,
     last: SeqNo,
     /// Above all numbers in use.
@@ -79,14 +82,16 @@ impl Store {
         let (logs, last) = (commit.journal.sealed().cloned().collect::<Vec<_>>(), commit.last_seq());
         let next_file = FileNo(self.next_file.load(Ordering::Relaxed));
         let mut state = manifest.state().clone();
-        let mut tables = Vec::new();
+        let (mut tables, mut ingested) = (Vec::new(), Vec::new());
         let mut changes = Vec::new();
         for space in self.spaces() {
             let view = space.view_owned();
             tables.extend(view.levels.tables().cloned());
-            // Those of a keyspace that is being cleared may go at any time, and the log says that
-            // it was cleared.
+            ingested.extend(view.sealed.iter().flat_map(Sealed::tables).cloned());
+            // Those of a keyspace that is being cleared may go at any time, also those that so far
+            // only the log names.
             changes.extend(stale_tables(&state, space.id, view.since()));
+            changes.push(Change::Flushed { keyspace: space.id, seq: view.since() });
         }
         let live = LiveLogs {
             oldest: logs.first().map_or(next_file, |log| log.no),
@@ -97,7 +102,7 @@ impl Store {
             let current = self.dir.join(names::manifest(manifest.current()));
             Error::format(&current, error)
         })?;
-        Ok(Cut { state, tables, logs, last, next_file, _held: HeldLogs::hold(self) })
+        Ok(Cut { state, tables, ingested, logs, last, next_file, _held: HeldLogs::hold(self) })
     }
 
     /// What is linked must be durable. A store that is only read has nothing to sync by itself:
@@ -113,6 +118,9 @@ impl Store {
         for table in named {
             debug_assert!(cut.tables.iter().any(|held| held.meta.no == table.no), "table {}", table.no);
             transfer.whole(&names::table(table.no), self.read_only)?;
+        }
+        for table in &cut.ingested {
+            transfer.whole(&names::table(table.meta.no), self.read_only)?;
         }
         for log in &cut.logs {
             // What a crash left behind the last record is no part of the log.

@@ -237,6 +237,7 @@ fn assemble(
         visible: AtomicU64::new(next_seq.0 - 1),
         closed: AtomicBool::new(false),
         let_go: LetGo::default(),
+        writing: RwLock::new(()),
     }))
 }
 
@@ -301,10 +302,10 @@ fn flush_all(store: &Arc<Store>) -> Result<()> {
     for space in store.spaces() {
         if !space.view().active.is_empty() {
             space.seal();
-            match store.flush_oldest(&space) {
-                Err(error) if error.is_disk_full() => {}
-                flushed => flushed?,
-            }
+        }
+        match flush_sealed(store, &space) {
+            Err(error) if error.is_disk_full() => {}
+            flushed => flushed?,
         }
     }
     Ok(())
@@ -326,14 +327,23 @@ fn replay_one(store: &Arc<Store>, next_keyspace: u32, seq: SeqNo, op: &LogOp<'_>
         LogOpKind::Put => Kind::Put,
         LogOpKind::Delete => Kind::Delete,
         LogOpKind::Clear => return store.clear_again(&space, seq),
+        LogOpKind::Ingest => return store.ingest_again(&space, seq, op.value),
     };
     let payload_crc = payload_crc(op.key, op.value);
     store.remember(&space, EntryRef { key: op.key, seq, kind, value: op.value, payload_crc });
-    if !store.read_only && space.view().active.bytes() >= store.settings.memtable_seal_bytes() {
+    // An ingest seals what is before it, full or not.
+    let bytes: u64 = space.view().memtables().map(|memtable| memtable.bytes()).sum();
+    if !store.read_only && bytes >= store.settings.memtable_seal_bytes() {
         space.seal();
-        store.flush_oldest(&space)?;
+        flush_sealed(store, &space)?;
     }
     Ok(())
+}
+
+/// Lets all that is sealed of a keyspace join its levels.
+fn flush_sealed(store: &Store, space: &Space) -> Result<()> {
+    let count = space.view().sealed.len();
+    (0..count).try_for_each(|_| store.flush_oldest(space))
 }
 
 /// A table that the manifest does not name is what a crash left of a flush, and the log has all
@@ -360,15 +370,20 @@ fn check_orphans(store: &Store, found: &Directory, last_seq: SeqNo) -> Result<()
 }
 
 /// Removes unfinished files and numbered ones that nothing names. Numbers of what goes stay used.
-fn remove_orphans(store: &Store, found: &Directory, live: LiveLogs, discarded: &[FileNo]) -> Result<()> {
+fn remove_orphans(store: &Store, found: &Directory, live_logs: LiveLogs, discarded: &[FileNo]) -> Result<()> {
     let mut manifest = lock(&store.manifest);
     let state = manifest.state();
-    let tables = || state.keyspaces.values().flat_map(|space| &space.tables);
+    // Also those of an ingest that so far only the log names.
+    let views: Vec<_> = store.spaces().iter().map(|space| space.view_owned()).collect();
+    let live: HashSet<FileNo> = {
+        let named = state.keyspaces.values().flat_map(|space| &space.tables).map(|table| table.no);
+        named.chain(views.iter().flat_map(|view| view.tables()).map(|table| table.meta.no)).collect()
+    };
     let is_orphan = |name: FileName<'_>| match name {
         FileName::Temporary(_) => true,
         FileName::Manifest(no) => no != manifest.current(),
-        FileName::Log(no) => no < live.oldest || discarded.contains(&no),
-        FileName::Table(no) | FileName::Sidecar(no, _) => tables().all(|table| table.no != no),
+        FileName::Log(no) => no < live_logs.oldest || discarded.contains(&no),
+        FileName::Table(no) | FileName::Sidecar(no, _) => !live.contains(&no),
         FileName::Lock | FileName::Current | FileName::Other => false,
     };
     let orphans: Vec<_> = found.names().filter(|(name, _)| is_orphan(*name)).collect();

@@ -80,7 +80,7 @@ impl Db {
         store.verify_manifest(&mut report)?;
         store.verify_log(&mut report)?;
         for space in store.spaces() {
-            for table in space.view_owned().levels.tables() {
+            for table in space.view_owned().tables() {
                 store.verify_table(table, &mut report)?;
             }
         }

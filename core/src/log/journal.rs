@@ -9,7 +9,7 @@ use kiban_formats::frame::{
 };
 use kiban_formats::log::{BATCH, END, LogOpKind, LogOps, batch_header};
 use kiban_formats::manifest::LiveLogs;
-use kiban_formats::{FileNo, KeyspaceId, SeqNo, StoreId, varint};
+use kiban_formats::{FileNo, KeyspaceId, SeqNo, StoreId, TableMeta, varint};
 
 use super::{LiveLog, Recovered};
 use crate::error::{Error, Result};
@@ -191,6 +191,18 @@ impl Journal {
     pub(crate) fn append_clear(&mut self, base: SeqNo, keyspace: KeyspaceId) -> Result<()> {
         let mut ops = LogOps::default();
         ops.push_clear(keyspace);
+        self.append_batch(base, &ops)
+    }
+
+    /// Appends the ingest of these tables.
+    pub(crate) fn append_ingest(
+        &mut self,
+        base: SeqNo,
+        keyspace: KeyspaceId,
+        tables: &[TableMeta],
+    ) -> Result<()> {
+        let mut ops = LogOps::default();
+        ops.push_ingest(keyspace, tables);
         self.append_batch(base, &ops)
     }
 

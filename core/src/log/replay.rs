@@ -284,12 +284,12 @@ impl Replay<'_> {
         }
         // All or nothing: what cannot be read to its end is not begun.
         batch.clone().ops().try_for_each(|op| op.map(|_| ())).map_err(wrong)?;
-        *next_seq = SeqNo(batch.last().0 + 1);
         for op in batch.ops() {
             let (seq, op) = op.map_err(wrong)?;
             live.keyspaces.insert(op.keyspace, seq);
             recovered.operations += 1;
             apply(seq, &op)?;
+            *next_seq = SeqNo(seq.0 + 1);
         }
         Ok(())
     }

@@ -32,6 +32,8 @@ pub(crate) struct Table {
     /// Of the budget: handle and filter.
     handle_reserved: Reservation,
     filter_reserved: Option<Reservation>,
+    /// Of an ingested table, whose entries are stored with sequence 0: the sequence that they have.
+    assigned: Option<SeqNo>,
 }
 
 impl Table {
@@ -55,7 +57,8 @@ impl Table {
         let tail = Tail::read(&*file, path, &footer)?;
         let top = tail.top_tier(&footer).map_err(|error| Error::format(path, error))?;
         let properties = tail.properties(&footer).map_err(|error| Error::format(path, error))?;
-        check_meta(&properties, meta).map_err(|what| Error::corruption(path, what))?;
+        let assigned = assigned_seq(&footer, meta).map_err(|error| Error::format(path, error))?;
+        check_meta(&properties, meta, assigned).map_err(|what| Error::corruption(path, what))?;
         let map = if context.maps(meta.level) { file.map(file_bytes).ok() } else { None };
         if map.is_none() && context.maps(meta.level) {
             context.stats.count(Counted::MapRefused);
@@ -70,7 +73,7 @@ impl Table {
         let handle_bytes =
             size_of::<Self>() + pages.heap_bytes() + top.resident_bytes() + properties.heap_bytes();
         let handle_reserved = context.budget.reserve(handle_bytes as u64);
-        Ok(Self { pages, footer, top, properties, filter, handle_reserved, filter_reserved })
+        Ok(Self { pages, footer, top, properties, filter, assigned, handle_reserved, filter_reserved })
     }
 
     /// Bytes of memory that the open table takes, pages and filter apart.
@@ -88,9 +91,18 @@ impl Table {
         if self.pages.is_mapped() { self.footer.file_bytes } else { 0 }
     }
 
+    /// The sequence that all entries have, if it is not the stored one.
+    #[inline]
+    pub(super) fn assigned(&self) -> Option<SeqNo> {
+        self.assigned
+    }
+
     /// What the table says of a key at a snapshot.
     #[inline]
     pub(crate) fn get(&self, probe: &Probe<'_>) -> Result<Found> {
+        if self.assigned.is_some_and(|seq| probe.snapshot < seq) {
+            return Ok(Found::Absent);
+        }
         if self.filter.as_ref().is_some_and(|filter| !filter.may_hold(probe.hash)) {
             self.pages.count(Counted::Filtered);
             return Ok(Found::Absent);
@@ -219,9 +231,34 @@ fn check_owner(footer: &Footer, context: &TableContext, meta: &TableMeta) -> Res
     Ok(())
 }
 
-fn check_meta(properties: &Properties, meta: &TableMeta) -> Result<(), &'static str> {
+/// The sequence that the manifest gives the entries of an ingested table.
+fn assigned_seq(footer: &Footer, meta: &TableMeta) -> Result<Option<SeqNo>, FormatError> {
+    if footer.base_seq.0 == 0 {
+        return Ok(None);
+    }
+    if meta.min_seq != meta.max_seq || meta.min_seq < footer.base_seq {
+        let (found, least) = ((meta.min_seq, meta.max_seq), footer.base_seq);
+        let what = format!("an ingested table of base sequence {least}, in the manifest {found:?}");
+        return Err(FormatError::invalid("footer", footer.file_bytes - FOOTER_BYTES as u64, what));
+    }
+    Ok(Some(meta.min_seq))
+}
+
+fn check_meta(
+    properties: &Properties,
+    meta: &TableMeta,
+    assigned: Option<SeqNo>,
+) -> Result<(), &'static str> {
     let counts = (properties.entries, properties.keys, properties.tombstones);
-    let ranges = (properties.min_seq, properties.max_seq, &*properties.smallest, &*properties.largest);
+    let stored = (properties.min_seq, properties.max_seq);
+    let (min_seq, max_seq) = match assigned {
+        Some(_) if stored != (SeqNo(0), SeqNo(0)) => {
+            return Err("properties: an ingested table with sequences of its own");
+        }
+        Some(seq) => (seq, seq),
+        None => stored,
+    };
+    let ranges = (min_seq, max_seq, &*properties.smallest, &*properties.largest);
     if counts != (meta.entries, meta.keys, meta.tombstones) {
         return Err("properties: other counts than in the manifest");
     }

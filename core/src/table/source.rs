@@ -96,6 +96,24 @@ impl TableSource {
         }
     }
 
+    /// Whether an ingested table, which has one version of each key, has it above this sequence.
+    fn is_newer_than(&self, seq: SeqNo) -> bool {
+        self.table.assigned().is_some_and(|assigned| seq < assigned)
+    }
+
+    /// Goes to the first entry at or after (key, stored sequence).
+    fn go_to(&mut self, key: &[u8], seq: SeqNo) -> Result<()> {
+        let table = self.table.clone();
+        self.descend(table.top.target(key, seq))?;
+        let slot = self.search(key, seq)?;
+        self.stand_from(slot)
+    }
+
+    /// Whether it stands on an entry of this key, and on which slot.
+    fn slot_of(&self, key: &[u8]) -> Option<usize> {
+        self.entry.as_ref().filter(|_| self.key == key).map(|entry| entry.slot)
+    }
+
     /// Goes down to the data page of the target.
     fn descend(&mut self, target: Target<'_>) -> Result<()> {
         let table = self.table.clone();
@@ -252,15 +270,22 @@ impl TableSource {
 impl Source for TableSource {
     fn seek(&mut self, key: &[u8], seq: SeqNo) -> Result<()> {
         self.attempt(|source| {
-            let table = source.table.clone();
-            source.descend(table.top.target(key, seq))?;
-            let slot = source.search(key, seq)?;
-            source.stand_from(slot)
+            source.go_to(key, seq)?;
+            match source.slot_of(key).filter(|_| source.is_newer_than(seq)) {
+                Some(slot) => source.stand_from(slot + 1),
+                None => Ok(()),
+            }
         })
     }
 
     fn seek_before(&mut self, key: &[u8], seq: SeqNo) -> Result<()> {
         self.attempt(|source| {
+            if source.is_newer_than(seq) {
+                source.go_to(key, seq)?;
+                if source.slot_of(key).is_some() {
+                    return Ok(());
+                }
+            }
             let table = source.table.clone();
             source.descend(table.top.target(key, seq))?;
             let slot = source.search(key, seq)?;
@@ -294,7 +319,7 @@ impl Source for TableSource {
         let (entry, leaf) = (self.entry.as_ref()?, self.leaf.as_ref()?);
         Some(EntryRef {
             key: &self.key,
-            seq: entry.seq,
+            seq: self.table.assigned().unwrap_or(entry.seq),
             kind: entry.kind,
             value: &self.table.pages.bytes(&leaf.page)[entry.value.clone()],
             payload_crc: entry.payload_crc,

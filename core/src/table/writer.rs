@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use kiban_formats::table::{TableEncoder, TableEntry, TableFacts, TableSink};
-use kiban_formats::{FileNo, FormatError, Level, StoreId, TableId, TableMeta};
+use kiban_formats::{FileNo, FormatError, Level, SeqNo, StoreId, TableId, TableMeta};
 use kiban_indexes::key_hash;
 
 use crate::error::{Error, Result};
@@ -24,6 +24,9 @@ pub(crate) struct TableOptions {
     pub(crate) hash_seed: u64,
     /// 0: no filter.
     pub(crate) filter_bits_per_key: u32,
+    /// Not 0: entries are added with sequence 0, and get theirs, not less than this, when the table
+    /// is committed.
+    pub(crate) base_seq: SeqNo,
 }
 
 /// Writes entries, in the order (key ascending, sequence descending), to a new table file.
@@ -39,8 +42,9 @@ impl TableWriter {
     /// Creates the file.
     pub(crate) fn create(storage: &Arc<dyn Storage>, path: &Path, options: TableOptions) -> Result<Self> {
         let file = storage.create(path).map_err(|source| Error::io("create", path, source))?;
-        let TableOptions { store_id, table_id, hash_seed, filter_bits_per_key, .. } = options;
-        let encoder = TableEncoder::new(TableFacts { store_id, table_id, hash_seed, filter_bits_per_key });
+        let TableOptions { store_id, table_id, hash_seed, filter_bits_per_key, base_seq, .. } = options;
+        let facts = TableFacts { store_id, table_id, hash_seed, filter_bits_per_key, base_seq };
+        let encoder = TableEncoder::new(facts);
         Ok(Self { path: path.to_owned(), sink: FileSink(file), encoder, options })
     }
 

@@ -17,7 +17,7 @@ use crate::sync::{lock, wait, wait_while};
 /// Something to do in the background.
 #[derive(Debug)]
 enum Job {
-    /// The oldest sealed memtable of a keyspace becomes a table.
+    /// The oldest of what is sealed of a keyspace joins its levels.
     Flush(Arc<Space>),
     Compact(Plan),
 }

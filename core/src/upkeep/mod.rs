@@ -34,8 +34,8 @@ pub(crate) struct Upkeep {
 #[derive(Debug, Default)]
 struct State {
     due: Due,
-    /// Keyspaces of which a memtable is being flushed. One at a time each: a younger memtable
-    /// is never published before an older one.
+    /// Keyspaces of which something sealed joins the levels. One at a time each: what is younger
+    /// is never published before what is older.
     flushing: HashSet<KeyspaceId>,
     /// Tables that are being compacted, or that are damaged.
     busy: HashSet<FileNo>,

@@ -1,9 +1,10 @@
 //! Annotated dumps of logs.
 
-use super::{BATCH, BATCH_HEADER_BYTES, END, LogBatch, decode_op};
+use super::{BATCH, BATCH_HEADER_BYTES, END, LogBatch, LogOp, LogOpKind, decode_op};
 use crate::FormatError;
 use crate::describe::{Dump, printable};
 use crate::frame::{FileKind, describe_frames};
+use crate::manifest::TableMeta;
 
 /// Writes the fields of a log file.
 ///
@@ -28,15 +29,21 @@ fn describe_batch(payload: &[u8], base: u64, dump: &mut Dump) -> Result<(), Form
     while !fields.is_at_end() {
         let start = fields.offset();
         let op = decode_op(&mut fields)?;
-        let what = format!(
-            "sequence {seq}: {:?}, keyspace {}, key {}, value {}",
-            op.kind,
-            op.keyspace,
-            printable(op.key),
-            printable(op.value),
-        );
+        let what = format!("sequence {seq}: {:?}, keyspace {}, {}", op.kind, op.keyspace, operands(&op)?);
         dump.field(base + start, &payload[start as usize..fields.offset() as usize], what);
         seq += 1;
     }
     Ok(())
+}
+
+fn operands(op: &LogOp<'_>) -> Result<String, FormatError> {
+    if op.kind != LogOpKind::Ingest {
+        return Ok(format!("key {}, value {}", printable(op.key), printable(op.value)));
+    }
+    let tables = TableMeta::decode_list(op.value)?;
+    let each = tables.iter().map(|table| {
+        let (smallest, largest) = (printable(&table.smallest), printable(&table.largest));
+        format!("table {} of {} bytes, {smallest} to {largest}", table.no, table.bytes)
+    });
+    Ok(each.collect::<Vec<_>>().join("; "))
 }

@@ -6,14 +6,16 @@
 //! | 2 end | none; its durable mark covers all operations before it |
 //!
 //! An operation, the i-th with sequence base + i, is: keyspace id varint, kind u8 (1 put,
-//! 2 delete, 5 clear the keyspace), and for put and delete the key, for put also the value, each
-//! a varint length and the bytes as they are.
+//! 2 delete, 5 clear the keyspace, 6 ingest), and for put and delete the key, for put also the
+//! value, each a varint length and the bytes as they are. An ingest has a varint length and the
+//! list of its [tables](crate::manifest), which are whole and durable; their sequence is its own.
 
 mod describe;
 
 pub use describe::describe_log;
 
 use crate::fields::{Fields, put_sized};
+use crate::manifest::TableMeta;
 use crate::{FormatError, KeyspaceId, Problem, SeqNo, varint};
 
 /// Frame kind: a batch.
@@ -36,6 +38,8 @@ pub enum LogOpKind {
     Delete = 2,
     /// Removes all keys of the keyspace.
     Clear = 5,
+    /// Puts all that is in some tables.
+    Ingest = 6,
 }
 
 /// An operation of the log.
@@ -45,9 +49,9 @@ pub struct LogOp<'a> {
     pub keyspace: KeyspaceId,
     /// What it does.
     pub kind: LogOpKind,
-    /// The key; empty for a clear.
+    /// The key; empty but for a put and a delete.
     pub key: &'a [u8],
-    /// The value; empty but for a put.
+    /// The value of a put, the list of the tables of an ingest; else empty.
     pub value: &'a [u8],
 }
 
@@ -75,6 +79,12 @@ impl LogOps {
     /// Appends a clear.
     pub fn push_clear(&mut self, keyspace: KeyspaceId) {
         self.push_head(keyspace, LogOpKind::Clear);
+    }
+
+    /// Appends an ingest of these tables.
+    pub fn push_ingest(&mut self, keyspace: KeyspaceId, tables: &[TableMeta]) {
+        self.push_head(keyspace, LogOpKind::Ingest);
+        put_sized(&TableMeta::encode_list(tables), &mut self.bytes);
     }
 
     fn push_head(&mut self, keyspace: KeyspaceId, kind: LogOpKind) {
@@ -187,6 +197,12 @@ fn decode_op<'a>(fields: &mut Fields<'a>) -> Result<LogOp<'a>, FormatError> {
         }
         2 => op(LogOpKind::Delete, fields.sized()?, &[]),
         5 => op(LogOpKind::Clear, &[], &[]),
+        6 => {
+            let tables = fields.sized()?;
+            let at = fields.offset() - tables.len() as u64;
+            TableMeta::decode_list(tables).map_err(|error| error.moved_by(at))?;
+            op(LogOpKind::Ingest, &[], tables)
+        }
         kind => {
             let what = Problem::Invalid(format!("unknown operation {kind}").into());
             return Err(FormatError::new(SECTION, offset, what));
@@ -197,7 +213,37 @@ fn decode_op<'a>(fields: &mut Fields<'a>) -> Result<LogOp<'a>, FormatError> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::{FileNo, Level, TableId};
     use proptest::prelude::*;
+
+    fn ingested(no: u64) -> TableMeta {
+        TableMeta {
+            no: FileNo(no),
+            level: Level(0),
+            id: TableId([no as u8; 16]),
+            bytes: 4096,
+            entries: 2,
+            keys: 2,
+            tombstones: 0,
+            min_seq: SeqNo(10),
+            max_seq: SeqNo(10),
+            smallest: [no as u8, 0].into(),
+            largest: [no as u8, 9].into(),
+        }
+    }
+
+    #[test]
+    fn an_ingest_names_its_tables_or_is_none() {
+        let mut ops = LogOps::default();
+        ops.push_ingest(KeyspaceId(4), &[ingested(5), ingested(6)]);
+        let list = ops.iter().next().map(|op| TableMeta::decode_list(op.value)).unwrap();
+        assert_eq!(list.unwrap(), [ingested(5), ingested(6)]);
+        // An ingest of no table, and one whose table ends early.
+        for bytes in [&[4, 6, 0][..], &[4, 6, 3, 5, 0, 1]] {
+            let payload = [&batch_header(SeqNo(7), 1)[..], bytes].concat();
+            assert!(LogBatch::decode(&payload).unwrap().ops().any(|op| op.is_err()), "{bytes:?}");
+        }
+    }
 
     #[test]
     fn operations_come_back_with_their_sequences() {
@@ -205,13 +251,14 @@ mod tests {
         ops.push_put(KeyspaceId(1), b"k", b"v");
         ops.push_delete(KeyspaceId(300), b"");
         ops.push_clear(KeyspaceId(2));
-        assert_eq!((ops.len(), ops.is_empty()), (3, false));
-        let mut payload = batch_header(SeqNo(7), 3).to_vec();
+        ops.push_ingest(KeyspaceId(4), &[ingested(5), ingested(6)]);
+        assert_eq!((ops.len(), ops.is_empty()), (4, false));
+        let mut payload = batch_header(SeqNo(7), 4).to_vec();
         payload.extend_from_slice(ops.bytes());
         let batch = LogBatch::decode(&payload).unwrap();
-        assert_eq!(batch.last(), SeqNo(9));
+        assert_eq!(batch.last(), SeqNo(10));
         let read: Vec<_> = batch.ops().map(Result::unwrap).collect();
-        assert_eq!(read.iter().map(|(seq, _)| seq.0).collect::<Vec<_>>(), [7, 8, 9]);
+        assert_eq!(read.iter().map(|(seq, _)| seq.0).collect::<Vec<_>>(), [7, 8, 9, 10]);
         assert_eq!(read.iter().map(|(_, op)| *op).collect::<Vec<_>>(), ops.iter().collect::<Vec<_>>());
         assert_eq!(
             read[0].1,

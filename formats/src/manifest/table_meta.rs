@@ -43,6 +43,32 @@ impl TableMeta {
         put_sized(&self.largest, out);
     }
 
+    /// The same table, ingested and committed at this sequence.
+    #[must_use]
+    pub fn at(&self, seq: SeqNo) -> Self {
+        Self { min_seq: seq, max_seq: seq, ..self.clone() }
+    }
+
+    /// The bytes of a list of tables.
+    pub fn encode_list(tables: &[Self]) -> Vec<u8> {
+        let mut out = Vec::new();
+        tables.iter().for_each(|table| table.encode(&mut out));
+        out
+    }
+
+    /// Reads a list of tables.
+    ///
+    /// # Errors
+    /// No table, or bytes that are none. Offsets count from the start of the list.
+    pub fn decode_list(bytes: &[u8]) -> Result<Vec<Self>, FormatError> {
+        let mut fields = Fields::new(SECTION, bytes);
+        let mut tables = vec![Self::decode(&mut fields)?];
+        while !fields.is_at_end() {
+            tables.push(Self::decode(&mut fields)?);
+        }
+        Ok(tables)
+    }
+
     pub(super) fn decode(fields: &mut Fields<'_>) -> Result<Self, FormatError> {
         let start = fields.offset();
         let meta = Self {

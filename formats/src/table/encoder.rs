@@ -35,6 +35,8 @@ pub struct TableFacts {
     pub hash_seed: u64,
     /// Filter bits a distinct key; 0: no filter.
     pub filter_bits_per_key: u32,
+    /// [`Footer::base_seq`]; if it is not 0, all entries are added with sequence 0.
+    pub base_seq: SeqNo,
 }
 
 /// An entry of a table.
@@ -121,7 +123,7 @@ impl TableEncoder {
     /// Those of the sink, and a table of more entries or pages than numbers have bits for.
     ///
     /// # Panics
-    /// The entry does not come after the one before.
+    /// The entry does not come after the one before, or has a sequence that the table's facts forbid.
     pub fn add<S: TableSink>(&mut self, entry: &TableEntry<'_>, sink: &mut S) -> Result<(), S::Error> {
         let newer = self.last.as_ref().and_then(|last| {
             let order = entry.key.cmp(&last.key).then(last.seq.cmp(&entry.seq));
@@ -129,6 +131,7 @@ impl TableEncoder {
             (entry.key == last.key).then_some(last.seq)
         });
         let TableEntry { key, seq, kind, value, payload_crc, hash } = *entry;
+        assert!(self.facts.base_seq.0 == 0 || seq.0 == 0, "an ingested entry is stored with sequence 0");
         let new = NewEntry { key, seq, kind, newer, value, payload_crc };
         self.properties.add(&new);
         if newer.is_none() && self.facts.filter_bits_per_key > 0 {
@@ -217,6 +220,7 @@ impl TableEncoder {
             filter: Section::default(),
             top_tier: Section::default(),
             properties: Section::default(),
+            base_seq: self.facts.base_seq,
         };
         let filter = build_filter(&self.hashes, self.facts.filter_bits_per_key);
         let mut properties = Vec::new();

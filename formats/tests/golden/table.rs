@@ -22,6 +22,7 @@ fn table(entries: &[(&str, u64, Option<&[u8]>)]) -> Vec<u8> {
         table_id: TableId(*b"the table's id.."),
         hash_seed: 0x5EED,
         filter_bits_per_key: 10,
+        base_seq: SeqNo(0),
     });
     let mut file = File(Vec::new());
     for (no, (key, seq, value)) in entries.iter().enumerate() {

@@ -97,6 +97,7 @@ impl Sample {
             table_id: TableId([5; 16]),
             hash_seed: HASH_SEED,
             filter_bits_per_key: 10,
+            base_seq: SeqNo(0),
         };
         let mut writer = TableWriter::create(&storage, path(), options).unwrap();
         for (key, seq, value) in &entries {

@@ -61,6 +61,19 @@ fn a_newer_version_is_refused_by_version() {
 }
 
 #[test]
+fn an_ingested_table_carries_its_base_sequence() {
+    let facts = TableFacts { base_seq: SeqNo(300), ..FACTS };
+    let (file, summary) = encode_with(facts, &[Owned::new("apple", 0, Some(b"red"))]);
+    let footer = Footer::decode(&footer_of(&file), file.len() as u64).unwrap();
+    assert_eq!((footer.base_seq, &footer), (SeqNo(300), &summary.footer));
+    assert_eq!((summary.properties.min_seq, summary.properties.max_seq), (SeqNo(0), SeqNo(0)));
+    let mut bytes = footer_of(&file);
+    bytes[231] = 1;
+    let error = Footer::decode(&sealed(bytes), file.len() as u64).unwrap_err();
+    assert!(error.to_string().contains("base sequence"), "{error}");
+}
+
+#[test]
 fn what_this_build_does_not_know_is_refused_by_name() {
     let file = small();
     for (at, byte, name) in

@@ -15,6 +15,7 @@ const FACTS: TableFacts = TableFacts {
     table_id: TableId([0x7B; 16]),
     hash_seed: 77,
     filter_bits_per_key: 10,
+    base_seq: SeqNo(0),
 };
 
 /// An entry that owns its bytes.
@@ -73,7 +74,11 @@ fn sound<T>(result: Result<T, Never>) -> T {
 
 /// A table file of these entries.
 fn encode(entries: &[Owned]) -> (Vec<u8>, TableSummary) {
-    let mut encoder = TableEncoder::new(FACTS);
+    encode_with(FACTS, entries)
+}
+
+fn encode_with(facts: TableFacts, entries: &[Owned]) -> (Vec<u8>, TableSummary) {
+    let mut encoder = TableEncoder::new(facts);
     let mut sink = Bytes { kept: Some(Vec::new()), count: 0 };
     for entry in entries {
         let value = entry.value.as_deref().unwrap_or_default();
