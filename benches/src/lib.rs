@@ -17,3 +17,4 @@ pub mod report;
 mod rng;
 mod stats;
 mod trial;
+mod writes;

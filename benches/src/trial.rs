@@ -35,13 +35,13 @@ pub(crate) struct Trial {
     ticks_per_op_ns: f64,
     /// Ticks that the clock cannot tell apart.
     step_ticks: u64,
-    ops_per_s: Option<f64>,
+    pub(crate) ops_per_s: Option<f64>,
     ops: u64,
     spent: Spent,
     pages: Option<Pages>,
 }
 
-/// A wrong answer, or none.
+/// A wrong answer, or none at all.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Failure {
     /// The call's answer was wrong.
@@ -49,6 +49,8 @@ pub(crate) enum Failure {
         /// Which one.
         call: usize,
     },
+    /// A wrong answer or content; the sentence says which.
+    Told(String),
     /// The engine said that it could not.
     Error(String),
 }
@@ -60,40 +62,67 @@ pub(crate) fn run_trial<C: Clock>(
     calls: Range<usize>,
     clock: &C,
 ) -> Result<Trial, Failure> {
-    let mut ticks = new_histogram(DIGITS);
-    let mut ticks_sum = 0;
     let mut answers = Answers::default();
     lead_in(engine, plan, &calls)?;
-    let (pages_before, before) = (engine.pages(), Reading::now());
+    let mut recorder = Recorder::begin(engine.pages());
     for call in calls.clone() {
         answers.clear();
         let start = clock.start();
         let answered = engine.call(plan, call, &mut answers);
-        let spent = clock.stop().saturating_sub(start);
+        recorder.record(clock.stop().saturating_sub(start));
         answered.map_err(Failure::Error)?;
         if answers.word() != plan.word(call) {
             return Err(Failure::Wrong { call });
         }
-        ticks.saturating_record(spent);
-        ticks_sum += spent;
     }
-    let spent = Reading::now().since(&before);
-    let pages = engine.pages().zip(pages_before).map(|(now, before)| Pages {
-        data: now.data.saturating_sub(before.data),
-        index: now.index.saturating_sub(before.index),
-    });
     let ops_per_call = plan.stage.ops_per_call();
+    let mut trial = recorder.end(engine.pages(), clock, ops_per_call);
     let again = calls.start..calls.start + calls.len().div_ceil(THROUGHPUT_PART);
-    Ok(Trial {
-        ticks,
-        ticks_sum,
-        ticks_per_op_ns: clock.ticks_per_ns() * ops_per_call as f64,
-        step_ticks: clock.step_ticks(),
-        ops_per_s: calls_per_s(engine, plan, again)?.map(|calls| calls * ops_per_call as f64),
-        ops: (calls.len() * ops_per_call) as u64,
-        spent,
-        pages,
-    })
+    trial.ops_per_s = calls_per_s(engine, plan, again)?.map(|calls| calls * ops_per_call as f64);
+    Ok(trial)
+}
+
+/// Collects the timed calls of one trial.
+#[derive(Debug)]
+pub(crate) struct Recorder {
+    ticks: Histogram<u64>,
+    ticks_sum: u64,
+    before: Reading,
+    pages_before: Option<Pages>,
+}
+
+impl Recorder {
+    /// `pages` are those that the engine touched so far.
+    pub(crate) fn begin(pages: Option<Pages>) -> Self {
+        let ticks = new_histogram(DIGITS);
+        Self { ticks, ticks_sum: 0, before: Reading::now(), pages_before: pages }
+    }
+
+    /// Takes the ticks of one call.
+    #[inline]
+    pub(crate) fn record(&mut self, ticks: u64) {
+        self.ticks.saturating_record(ticks);
+        self.ticks_sum += ticks;
+    }
+
+    /// The trial, without its throughput.
+    pub(crate) fn end(self, pages: Option<Pages>, clock: &impl Clock, ops_per_call: usize) -> Trial {
+        let spent = Reading::now().since(&self.before);
+        let pages = pages.zip(self.pages_before).map(|(now, before)| Pages {
+            data: now.data.saturating_sub(before.data),
+            index: now.index.saturating_sub(before.index),
+        });
+        Trial {
+            ops: self.ticks.len() * ops_per_call as u64,
+            ticks: self.ticks,
+            ticks_sum: self.ticks_sum,
+            ticks_per_op_ns: clock.ticks_per_ns() * ops_per_call as f64,
+            step_ticks: clock.step_ticks(),
+            ops_per_s: None,
+            spent,
+            pages,
+        }
+    }
 }
 
 /// Makes the calls that stand before `calls` in the plan, not those that will be timed.

@@ -44,7 +44,7 @@ fn cells<'a>(report: &'a Report, accessor: &str, stage: &str) -> Vec<&'a Cell> {
 
 #[test]
 fn every_accessor_has_a_checked_cell_for_every_input_read_mode_and_stage() {
-    let AbReport { report, wrong } = &*SMALL;
+    let AbReport { report, wrong, .. } = &*SMALL;
     assert_eq!(*wrong, Vec::<String>::new());
     assert!(!SMALL.has_failed_cells());
     for (accessor, other) in [("sorted", "floor"), ("floor", "sorted")] {
@@ -85,7 +85,8 @@ fn the_engine_really_read_data_pages_and_the_floor_claims_none() {
 fn the_report_is_written_once_and_read_back() {
     let dir = tempfile::tempdir().unwrap();
     let out = dir.path().join("new/report");
-    let written = run(&small(Some(&out)), &mut Steps::default()).unwrap().report;
+    let AbReport { report: written, files, .. } = run(&small(Some(&out)), &mut Steps::default()).unwrap();
+    assert_eq!(files, REPORT_FILES.map(|name| out.join(name)));
     let json = std::fs::read_to_string(out.join("ab.json")).unwrap();
     let read = Report::from_json(&json).unwrap();
     assert_eq!(read.cells.len(), written.cells.len());
@@ -128,8 +129,12 @@ fn the_json_has_every_field_of_the_published_form_and_null_for_what_is_unknown()
 #[test]
 fn steps_count_up_to_their_total() {
     let mut steps = Steps::default();
-    let options =
-        AbOptions { shapes: vec!["w1".to_owned()], stages: vec!["point".to_owned()], ..small(None) };
+    let options = AbOptions {
+        input: None,
+        shapes: vec!["w1".to_owned()],
+        stages: vec!["point".to_owned()],
+        ..small(None)
+    };
     run(&options, &mut steps).unwrap();
     assert_eq!(steps.0, [(0, 3), (1, 3), (2, 3)]);
 }

@@ -13,6 +13,14 @@ pub enum AbError {
     /// A store could not be built or opened.
     #[error(transparent)]
     Store(#[from] kiban::Error),
+    /// A store that is measured could not be built, opened or closed.
+    #[error("{name}: {problem}")]
+    Engine {
+        /// Its name in reports.
+        name: String,
+        /// What it said.
+        problem: String,
+    },
     /// A file or directory that is no store could not be read or written.
     #[error("{}: {source}", path.display())]
     Io {

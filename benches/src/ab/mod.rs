@@ -2,9 +2,14 @@
 
 mod error;
 mod options;
+mod outcome;
+mod provenance;
+mod reads;
 mod run;
+mod settle;
 mod stage;
 mod warnings;
+mod writes;
 
 pub use error::AbError;
 pub use options::{

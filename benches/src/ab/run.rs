@@ -1,31 +1,22 @@
 //! The run: each input is loaded once, then measured under each setting, stage by stage.
 
-use std::fs::{self, File};
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use kiban::Settings;
-
 use super::AbError;
-use super::options::{AbOptions, ReadMode, Settled, Shape};
-use super::stage::{StageOutcome, StageRun};
+use super::options::AbOptions;
+use super::outcome::StageOutcome;
+use super::provenance::provenance;
+use super::settle::{ReadMode, Settled, Shape, Stages};
+use super::stage::Rules;
 use super::warnings::Warnings;
-use crate::answers::Answers;
-use crate::clock::{BestClock, Clock};
-use crate::engine::{Engine, Floor, KibanStore, build_store};
+use crate::clock::BestClock;
+use crate::engine::{Layout, Opening};
 use crate::input::Records;
 use crate::keys::{FileSet, KeySet, W1};
-use crate::machine::{Facts, Pin, file_system_of, load_average};
-use crate::plan::{Plan, Stage};
-use crate::report::{
-    Cell, ClockFacts, DiskBytes, Provenance, Report, SCHEMA_VERSION, Status, check_dir, write_dir,
-};
-
-/// Untimed gets before the first stage, as a share of the records: W1's 300,000 of 1,000,000.
-const WARM_GETS_SHARE: f64 = 0.3;
-/// Untimed latest-ten likewise.
-const WARM_LATEST_SHARE: f64 = 0.03;
+use crate::machine::{Pin, file_system_of, load_average};
+use crate::report::{Cell, Report, SCHEMA_VERSION, Status, check_dir, write_dir};
 
 /// Hears how far a run is.
 pub trait Progress {
@@ -40,6 +31,8 @@ pub struct AbReport {
     pub report: Report,
     /// A sentence for each wrong answer: accessor, key, expected, got. Empty if all were right.
     pub wrong: Vec<String>,
+    /// The files that were written, if `out` was given.
+    pub files: Vec<PathBuf>,
 }
 
 impl AbReport {
@@ -74,17 +67,40 @@ pub fn run(options: &AbOptions, progress: &mut dyn Progress) -> Result<AbReport,
             Shape::W1 => Box::new(W1::new(run.settled.n as usize, run.settled.seed)),
             Shape::File => Box::new(FileSet(run.file(options)?)),
         };
-        run.input(&work.path().join(set.shape()), &*set)?;
+        for layout in run.settled.layouts.clone() {
+            let dir = work.path().join(format!("{}-{}", set.shape(), layout.name()));
+            match run.settled.stages.clone() {
+                Stages::Reads(stages) => run.reads(&dir, (&*set, layout), &stages)?,
+                Stages::Writes(stages) => run.writes(&dir, (&*set, layout), &stages)?,
+            }
+        }
     }
-    let finished = run.finish();
+    let mut finished = run.finish();
     if let Some(out) = &options.out {
-        write_dir(&finished.report, out, options.force)?;
+        finished.files = write_dir(&finished.report, out, options.force)?;
     }
     Ok(finished)
 }
 
-struct Run<'a> {
-    settled: Settled,
+/// Under what a stage is measured.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Setting {
+    pub(super) layout: Layout,
+    pub(super) cache_mib: u64,
+    pub(super) read: ReadMode,
+}
+
+impl Setting {
+    /// How stores are opened for it.
+    pub(super) fn opening(self, durability: kiban::Durability) -> Opening {
+        let is_mapped = self.read == ReadMode::Mmap;
+        Opening { cache_bytes: self.cache_mib << 20, is_mapped, durability }
+    }
+}
+
+/// A run on its way.
+pub(super) struct Run<'a> {
+    pub(super) settled: Settled,
     clock: BestClock,
     pin: Option<Pin>,
     progress: &'a mut dyn Progress,
@@ -100,8 +116,6 @@ struct Run<'a> {
 impl<'a> Run<'a> {
     fn new(options: &AbOptions, settled: Settled, pin: Option<Pin>, progress: &'a mut dyn Progress) -> Self {
         let clock = BestClock::new();
-        let stages =
-            settled.shapes.len() * settled.cache_mib.len() * settled.reads.len() * settled.stages.len();
         let provenance = provenance(options, &settled, &clock);
         Self {
             clock,
@@ -110,7 +124,7 @@ impl<'a> Run<'a> {
             began: Instant::now(),
             steps_done: 0,
             time_left: settled.time_box,
-            stages_left: stages as u32,
+            stages_left: (settled.inputs() * settled.stages_an_input()) as u32,
             report: Report { schema_version: SCHEMA_VERSION, provenance, cells: Vec::new() },
             warnings: Warnings::default(),
             wrong: Vec::new(),
@@ -128,110 +142,53 @@ impl<'a> Run<'a> {
         Ok(records)
     }
 
-    fn step(&mut self, what: &str) {
-        let stages_and_loads = self.settled.shapes.len()
-            * (1 + self.settled.cache_mib.len() * self.settled.reads.len() * self.settled.stages.len());
-        self.progress.step(self.steps_done, stages_and_loads as u64, what);
+    /// Tells that a step begins: the loading of an input, or a stage.
+    pub(super) fn step(&mut self, what: &str) {
+        let total = self.settled.inputs() * (1 + self.settled.stages_an_input());
+        self.progress.step(self.steps_done, total as u64, what);
         self.steps_done += 1;
     }
 
-    /// Loads one input and measures it under each setting.
-    fn input(&mut self, dir: &Path, set: &dyn KeySet) -> Result<(), AbError> {
-        self.step(&format!("{}: load {} records", set.shape(), set.len()));
-        let built = build_store(dir, set)?;
-        read_files(dir).map_err(|error| AbError::io(dir, error))?;
-        let mut floor = Floor::new(set);
-        for cache_mib in self.settled.cache_mib.clone() {
-            for read in self.settled.reads.clone() {
-                let known = self.known(set, cache_mib, read);
-                self.setting(dir, set, &mut floor, (&known, built))?;
-            }
-        }
-        fs::remove_dir_all(dir).map_err(|error| AbError::io(dir, error))
+    /// Every combination of cache size and read mode, on records laid out so.
+    pub(super) fn settings(&self, layout: Layout) -> Vec<Setting> {
+        let reads =
+            |cache_mib| self.settled.reads.iter().map(move |read| Setting { layout, cache_mib, read: *read });
+        self.settled.cache_mib.iter().flat_map(|cache_mib| reads(*cache_mib)).collect()
     }
 
-    /// Measures all stages with one cache size and read mode.
-    fn setting(
-        &mut self,
-        dir: &Path,
-        set: &dyn KeySet,
-        floor: &mut Floor,
-        (known, built): (&Cell, Duration),
-    ) -> Result<(), AbError> {
-        let mut stores = self.open_stores(dir, known)?;
-        for store in &mut stores {
-            warm(store, set, self.settled.seed);
-        }
-        for stage in self.settled.stages.clone() {
-            let setting = known.read.as_deref().unwrap_or_default();
-            self.step(&format!("{}, {setting}: {}", set.shape(), stage.name()));
-            let mut engines: Vec<&mut dyn Engine> =
-                stores.iter_mut().map(|store| store as &mut dyn Engine).collect();
-            engines.push(floor);
-            let mut outcome = self.stage(stage, &mut engines, set, known);
-            for (cell, store) in outcome.cells.iter_mut().zip(&stores) {
-                cell.build_ns_per_key = Some(built.as_nanos() as f64 / set.len() as f64);
-                cell.disk_bytes = DiskBytes { table: Some(store.table_bytes()), ..DiskBytes::default() };
-                cell.resident_bytes = Some(store.resident_bytes());
-            }
-            self.take(outcome);
-        }
-        for store in &stores {
-            store.close()?;
-        }
-        Ok(())
-    }
-
-    /// One store an accessor. Its threads stay off the measured core.
-    fn open_stores(&self, dir: &Path, known: &Cell) -> Result<Vec<KibanStore>, AbError> {
-        self.on_core(Pin::leave_core)?;
-        let settings = Settings {
-            cache_bytes: known.cache_mib.unwrap_or_default() << 20,
-            mmap_max_level: (known.read.as_deref() == Some(ReadMode::Mmap.name())).then_some(u32::MAX),
-            ..Settings::default()
-        };
-        let open = |name: &String| KibanStore::open(dir, name, settings.clone());
-        let stores = self.settled.accessors.iter().map(open).collect::<kiban::Result<_>>()?;
-        self.on_core(Pin::take_core)?;
-        Ok(stores)
-    }
-
-    fn on_core(&self, action: fn(&Pin) -> io::Result<()>) -> Result<(), AbError> {
-        let done = self.pin.as_ref().map_or(Ok(()), action);
-        done.map_err(|error| AbError::Usage(format!("--pin: {error}")))
-    }
-
-    fn stage(
-        &mut self,
-        stage: Stage,
-        engines: &mut [&mut dyn Engine],
-        set: &dyn KeySet,
-        known: &Cell,
-    ) -> StageOutcome {
-        let began = Instant::now();
-        let run = StageRun {
-            stage,
+    /// Where the next stage ends, and what it is run with.
+    pub(super) fn rules(&self) -> Rules<'_> {
+        Rules {
             trials: self.settled.trials,
             seed: self.settled.seed,
             clock: &self.clock,
             time: self.time_left / self.stages_left.max(1),
-        };
-        let outcome = run.run(engines, set, known);
-        self.time_left = self.time_left.saturating_sub(began.elapsed());
-        self.stages_left = self.stages_left.saturating_sub(1);
-        outcome
+        }
     }
 
-    /// What a cell is known to be before it is measured.
-    fn known(&self, set: &dyn KeySet, cache_mib: u64, read: ReadMode) -> Cell {
+    pub(super) fn on_core(&self, action: fn(&Pin) -> io::Result<()>) -> Result<(), AbError> {
+        let done = self.pin.as_ref().map_or(Ok(()), action);
+        done.map_err(|error| AbError::Usage(format!("--pin: {error}")))
+    }
+
+    pub(super) fn pin(&self) -> Option<&Pin> {
+        self.pin.as_ref()
+    }
+
+    /// What cells are known to be before they are measured.
+    pub(super) fn known(&self, set: &dyn KeySet, setting: Setting) -> Cell {
         Cell {
-            cache_mib: Some(cache_mib),
-            read: Some(read.name().to_owned()),
+            layout: setting.layout.name().to_owned(),
+            cache_mib: Some(setting.cache_mib),
+            read: Some(setting.read.name().to_owned()),
             ..Cell::of_shape(set.shape(), set.len() as u64)
         }
     }
 
-    fn take(&mut self, outcome: StageOutcome) {
+    /// Takes what came of a stage that began then.
+    pub(super) fn take(&mut self, began: Instant, outcome: StageOutcome) {
+        self.time_left = self.time_left.saturating_sub(began.elapsed());
+        self.stages_left = self.stages_left.saturating_sub(1);
         if let Some(cell) = outcome.cells.first() {
             let place = format!("{} {} {}", cell.shape, cell.read.as_deref().unwrap_or_default(), cell.stage);
             self.warnings.see(&place, &outcome);
@@ -247,63 +204,6 @@ impl<'a> Run<'a> {
         provenance.steal_max = self.warnings.steal_max();
         provenance.other_cpu_max = self.warnings.other_cpu_max();
         provenance.warnings = self.warnings.sentences();
-        AbReport { report: self.report, wrong: self.wrong }
-    }
-}
-
-/// Brings all files of a store into the page cache.
-fn read_files(dir: &Path) -> io::Result<()> {
-    for entry in fs::read_dir(dir)? {
-        io::copy(&mut File::open(entry?.path())?, &mut io::sink())?;
-    }
-    Ok(())
-}
-
-/// Untimed calls; a failure shows when the answers are checked.
-fn warm(engine: &mut dyn Engine, set: &dyn KeySet, seed: u64) {
-    let part = |share: f64| ((set.len() as f64 * share) as usize).max(100);
-    let mut answers = Answers::default();
-    for (stage, calls) in [(Stage::Point, part(WARM_GETS_SHARE)), (Stage::Latest, part(WARM_LATEST_SHARE))] {
-        let plan = Plan::new(set, stage, calls, !seed);
-        engine.prepare(&plan);
-        for call in 0..plan.len() {
-            answers.clear();
-            if engine.call(&plan, call, &mut answers).is_err() {
-                return;
-            }
-        }
-    }
-}
-
-fn provenance(options: &AbOptions, settled: &Settled, clock: &BestClock) -> Provenance {
-    let facts = Facts::gather();
-    Provenance {
-        version: env!("CARGO_PKG_VERSION").to_owned(),
-        commit: facts.commit,
-        dirty: facts.dirty,
-        binary_xxh3: facts.binary_xxh3,
-        command: facts.command,
-        input: None,
-        seed: settled.seed,
-        settings: Settings::default(),
-        cpu: facts.cpu,
-        cores: facts.cores,
-        kernel: facts.kernel,
-        file_system: None,
-        allocator: format!("system ({})", if cfg!(target_env = "musl") { "musl" } else { "libc" }),
-        clock: ClockFacts {
-            name: clock.name().to_owned(),
-            ticks_per_ns: clock.ticks_per_ns(),
-            step_ns: clock.step_ticks() as f64 / clock.ticks_per_ns(),
-            cost_ns: clock.cost_ns(),
-        },
-        pinned: options.pin,
-        time_box_s: settled.time_box.as_secs_f64(),
-        elapsed_s: None,
-        load_average_before: load_average(),
-        load_average_after: None,
-        steal_max: None,
-        other_cpu_max: None,
-        warnings: Vec::new(),
+        AbReport { report: self.report, wrong: self.wrong, files: Vec::new() }
     }
 }

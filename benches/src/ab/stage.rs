@@ -4,14 +4,15 @@ use std::fmt::Write as _;
 use std::time::{Duration, Instant};
 
 use super::options::Trials;
+use super::outcome::{Measured, StageOutcome};
 use crate::answers::{Answer, Answers};
 use crate::clock::BestClock;
-use crate::compare::{Comparison, Effort, Work, compare};
+use crate::compare::{Effort, Readers, Work, compare};
 use crate::engine::Engine;
 use crate::keys::KeySet;
-use crate::machine::{self, Reading, Spent};
+use crate::machine::Reading;
 use crate::plan::{Plan, Stage};
-use crate::report::{Cell, Status, Verdict};
+use crate::report::Cell;
 use crate::trial::{Failure, LEAD_IN_PART, THROUGHPUT_PART, check};
 
 /// Bytes of a key or value that a message shows.
@@ -22,10 +23,9 @@ const SIZING_PART: usize = 50;
 /// changes more closely than few long ones.
 const TRIALS_IN_PLAN: usize = 4;
 
-/// What a stage is run with.
+/// What every stage is run with.
 #[derive(Debug)]
-pub(super) struct StageRun<'a> {
-    pub(super) stage: Stage,
+pub(super) struct Rules<'a> {
     pub(super) trials: Trials,
     pub(super) seed: u64,
     pub(super) clock: &'a BestClock,
@@ -33,25 +33,29 @@ pub(super) struct StageRun<'a> {
     pub(super) time: Duration,
 }
 
-/// What came of a stage.
+impl Rules<'_> {
+    /// How long to go on from now.
+    pub(super) fn effort(&self) -> Effort {
+        Effort { trials: self.trials, until: Instant::now() + self.time, seed: self.seed }
+    }
+}
+
+/// A stage of reads.
 #[derive(Debug)]
-pub(super) struct StageOutcome {
-    /// One an engine, in their order.
-    pub(super) cells: Vec<Cell>,
-    /// Sentences about wrong answers.
-    pub(super) wrong: Vec<String>,
-    /// Calls of a trial as wanted and as they were, if the time box shortened it.
-    pub(super) shortened: Option<(usize, usize)>,
-    /// Whether A/A pairs are alike.
-    pub(super) control_holds: bool,
-    /// What the machine did meanwhile.
-    pub(super) spent: Spent,
+pub(super) struct StageRun<'a> {
+    pub(super) stage: Stage,
+    pub(super) rules: Rules<'a>,
 }
 
 impl StageRun<'_> {
-    /// Runs the stage; the first engine is the baseline. `cell` has what is known before.
-    pub(super) fn run(&self, engines: &mut [&mut dyn Engine], set: &dyn KeySet, cell: &Cell) -> StageOutcome {
-        let plan = Plan::new(set, self.stage, self.stage.calls(set.len()), self.seed);
+    /// Runs the stage; the first engine is the baseline. `known` is what is known before.
+    pub(super) fn run(
+        &self,
+        engines: &mut [&mut dyn Engine],
+        set: &dyn KeySet,
+        known: &Cell,
+    ) -> StageOutcome {
+        let plan = Plan::new(set, self.stage, self.stage.calls(set.len()), self.rules.seed);
         let (mut checked, mut failures) = (Vec::new(), Vec::new());
         for engine in engines.iter_mut() {
             let result = check(*engine, &plan, set);
@@ -59,57 +63,21 @@ impl StageRun<'_> {
             failures.push(result.err());
         }
         let (wanted, trial_calls) = self.trial_calls(engines, &failures, &plan);
-        let effort = Effort { trials: self.trials, until: Instant::now() + self.time, seed: self.seed };
+        let effort = self.rules.effort();
         let before = Reading::now();
-        let comparison =
-            compare(engines, failures, Work { plan: &plan, trial_calls, clock: self.clock }, effort);
+        let work = Work { plan: &plan, trial_calls, clock: self.rules.clock };
+        let comparison = compare(&mut Readers::new(engines, work), failures, effort);
         let spent = Reading::now().since(&before);
-        let mut outcome = StageOutcome {
-            cells: Vec::new(),
-            wrong: Vec::new(),
-            shortened: (trial_calls < wanted).then_some((wanted, trial_calls)),
-            control_holds: comparison.control_holds(),
+        let known = Cell { stage: self.stage.name().to_owned(), ..known.clone() };
+        let measured = Measured {
+            comparison,
+            known: &known,
+            trials: self.rules.trials,
+            checked,
+            calls: (wanted, trial_calls),
             spent,
         };
-        for (at, engine) in engines.iter_mut().enumerate() {
-            let mut cell = self.cell(&comparison, at, cell);
-            cell.accessor = engine.name().to_owned();
-            cell.checked = checked[at];
-            if let Some(failure) = comparison.failure(at) {
-                let (is_wrong, sentence) = describe(*engine, &plan, set, failure);
-                cell.status = Status::Failed;
-                cell.error = Some(sentence.clone());
-                cell.verdict = Verdict::None;
-                if is_wrong {
-                    outcome
-                        .wrong
-                        .push(format!("{} {} {}: {sentence}", cell.shape, cell.stage, cell.accessor));
-                }
-            }
-            outcome.cells.push(cell);
-        }
-        outcome
-    }
-
-    fn cell(&self, comparison: &Comparison, at: usize, known: &Cell) -> Cell {
-        let (finding, trials) = (comparison.finding(at), comparison.trials(at));
-        let mut cell = Cell {
-            stage: self.stage.name().to_owned(),
-            trials: trials.iter().map(|trial| trial.row()).collect(),
-            ratio_to: finding.ratio_to,
-            noise_floor: finding.noise_floor,
-            min_detectable: finding.min_detectable,
-            verdict: finding.verdict,
-            peak_rss_bytes: machine::peak_rss_bytes(),
-            ..known.clone()
-        };
-        if let Trials::Pairs(asked) = self.trials
-            && trials.len() < asked as usize
-        {
-            cell.status = Status::Partial;
-            cell.error = Some(format!("the time box ended after {} of {asked} pairs", trials.len()));
-        }
-        cell
+        StageOutcome::new(measured, |at, failure| describe(engines[at], &plan, set, failure))
     }
 
     /// Calls of one trial: a part of the plan, and as many of them as let the fewest pairs fit
@@ -127,10 +95,10 @@ impl StageRun<'_> {
             pair += sizing_time(*engine, plan, sizing_calls) * runs_in_pair;
         }
         let timed_part = 1.0 + 1.0 / THROUGHPUT_PART as f64 + 1.0 / LEAD_IN_PART as f64;
-        let (pairs, _) = self.trials.bounds();
+        let (pairs, _) = self.rules.trials.bounds();
         let call_s = pair.as_secs_f64() * timed_part * f64::from(pairs) / sizing_calls as f64;
         let wanted = plan.len().div_ceil(TRIALS_IN_PLAN);
-        let in_time = (self.time.as_secs_f64() / call_s) as usize;
+        let in_time = (self.rules.time.as_secs_f64() / call_s) as usize;
         (wanted, in_time.max(self.stage.trial_calls_min()).min(wanted))
     }
 }
@@ -153,6 +121,7 @@ fn sizing_time(engine: &mut dyn Engine, plan: &Plan, calls: usize) -> Duration {
 fn describe(engine: &mut dyn Engine, plan: &Plan, set: &dyn KeySet, failure: &Failure) -> (bool, String) {
     let call = match failure {
         Failure::Error(error) => return (false, error.clone()),
+        Failure::Told(sentence) => return (true, sentence.clone()),
         Failure::Wrong { call } => *call,
     };
     let (mut found, mut right) = (Answers::default(), Answers::default());
@@ -181,7 +150,7 @@ fn shown_answer(answer: Option<Answer<'_>>) -> String {
 }
 
 /// Bytes as escaped text, cut.
-fn shown(bytes: &[u8]) -> String {
+pub(super) fn shown(bytes: &[u8]) -> String {
     let cut = &bytes[..bytes.len().min(SHOWN_BYTES)];
     let mut text = format!("\"{}\"", cut.escape_ascii());
     if cut.len() < bytes.len() {
@@ -196,6 +165,7 @@ mod tests {
     use super::*;
     use crate::engine::Floor;
     use crate::keys::W1;
+    use crate::report::{Status, Verdict};
 
     /// The floor's answers, but for one call.
     struct Liar {
@@ -226,8 +196,8 @@ mod tests {
         let set = W1::new(1_000, 1);
         let (mut floor, mut liar) = (Floor::new(&set), Liar { truth: Floor::new(&set), lies_at, says });
         let time = Duration::from_secs(1);
-        let run = StageRun { stage, trials: Trials::Pairs(5), seed: 1, clock: &BestClock::new(), time };
-        run.run(&mut [&mut floor, &mut liar], &set, &Cell::of_shape("w1", 1_000))
+        let rules = Rules { trials: Trials::Pairs(5), seed: 1, clock: &BestClock::new(), time };
+        StageRun { stage, rules }.run(&mut [&mut floor, &mut liar], &set, &Cell::of_shape("w1", 1_000))
     }
 
     #[test]

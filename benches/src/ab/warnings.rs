@@ -1,6 +1,6 @@
 //! What a reader must know before believing the numbers, one sentence a matter.
 
-use super::stage::StageOutcome;
+use super::outcome::StageOutcome;
 use crate::machine::Spent;
 
 /// A share of processor time above this, taken by others, is warned about.

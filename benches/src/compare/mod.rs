@@ -59,16 +59,23 @@ pub(crate) struct Finding {
     pub(crate) verdict: Verdict,
 }
 
-/// Runs the stage. The first engine is the baseline. An engine that fails, or has failed
+/// Who takes part, and what a trial of one of them is.
+pub(crate) trait Entrants {
+    /// Names in reports, the baseline first.
+    fn names(&self) -> Vec<String>;
+
+    /// Runs trial `no` of the stage, of the one at `at`.
+    fn trial(&mut self, at: usize, no: usize) -> Result<Trial, Failure>;
+}
+
+/// Runs the stage. The first is the baseline. One that fails, or has failed
 /// before, runs no more; the others go on.
-pub(crate) fn compare<C: Clock>(
-    engines: &mut [&mut dyn Engine],
+pub(crate) fn compare(
+    entrants: &mut dyn Entrants,
     failures: Vec<Option<Failure>>,
-    work: Work<'_, C>,
     effort: Effort,
 ) -> Comparison {
-    engines.iter_mut().for_each(|engine| engine.prepare(work.plan));
-    let mut comparison = Comparison::new(engines, failures, effort.seed);
+    let mut comparison = Comparison::new(entrants.names(), failures, effort.seed);
     let (least, most) = effort.trials.bounds();
     for pair in 0..most {
         let over = Instant::now() >= effort.until;
@@ -77,16 +84,41 @@ pub(crate) fn compare<C: Clock>(
             break;
         }
         let baseline_twice = [Run::Floor, Run::Floor];
-        let others = (1..engines.len()).map(Run::Other);
+        let others = (1..comparison.names.len()).map(Run::Other);
         let everyone: Vec<Run> = [Run::Baseline, Run::Control].into_iter().chain(others).collect();
         for mut runs in [baseline_twice.to_vec(), everyone] {
             if pair % 2 == 1 {
                 runs.reverse();
             }
-            comparison.pass(engines, &runs, &work);
+            comparison.pass(entrants, &runs);
         }
     }
     comparison
+}
+
+/// Engines that answer the calls of a plan.
+pub(crate) struct Readers<'a, 'b, C> {
+    engines: &'a mut [&'b mut dyn Engine],
+    work: Work<'a, C>,
+}
+
+impl<'a, 'b, C: Clock> Readers<'a, 'b, C> {
+    /// Prepares the engines for the plan.
+    pub(crate) fn new(engines: &'a mut [&'b mut dyn Engine], work: Work<'a, C>) -> Self {
+        engines.iter_mut().for_each(|engine| engine.prepare(work.plan));
+        Self { engines, work }
+    }
+}
+
+impl<C: Clock> Entrants for Readers<'_, '_, C> {
+    fn names(&self) -> Vec<String> {
+        self.engines.iter().map(|engine| engine.name().to_owned()).collect()
+    }
+
+    fn trial(&mut self, at: usize, no: usize) -> Result<Trial, Failure> {
+        let calls = self.work.plan.part(no, self.work.trial_calls);
+        run_trial(self.engines[at], self.work.plan, calls, self.work.clock)
+    }
 }
 
 /// What each trial does.
@@ -111,19 +143,19 @@ enum Run {
 }
 
 impl Comparison {
-    fn new(engines: &[&mut dyn Engine], failures: Vec<Option<Failure>>, seed: u64) -> Self {
+    fn new(names: Vec<String>, failures: Vec<Option<Failure>>, seed: u64) -> Self {
         Self {
-            names: engines.iter().map(|engine| engine.name().to_owned()).collect(),
+            trials: names.iter().map(|_| Vec::new()).collect(),
+            names,
             floor: Vec::new(),
             control: Vec::new(),
-            trials: engines.iter().map(|_| Vec::new()).collect(),
             failures,
             trials_begun: 0,
             seed,
         }
     }
 
-    fn pass<C: Clock>(&mut self, engines: &mut [&mut dyn Engine], runs: &[Run], work: &Work<'_, C>) {
+    fn pass(&mut self, entrants: &mut dyn Entrants, runs: &[Run]) {
         for run in runs {
             let at = match run {
                 Run::Other(at) => *at,
@@ -132,15 +164,20 @@ impl Comparison {
             if self.failures[at].is_some() {
                 continue;
             }
-            let calls = work.plan.part(self.trials_begun, work.trial_calls);
+            let no = self.trials_begun;
             self.trials_begun += 1;
-            match (run_trial(engines[at], work.plan, calls, work.clock), run) {
+            match (entrants.trial(at, no), run) {
                 (Ok(trial), Run::Floor) => self.floor.push(trial),
                 (Ok(trial), Run::Control) => self.control.push(trial),
                 (Ok(trial), Run::Baseline | Run::Other(_)) => self.trials[at].push(trial),
                 (Err(failure), _) => self.failures[at] = Some(failure),
             }
         }
+    }
+
+    /// Names in reports, the baseline first.
+    pub(crate) fn names(&self) -> &[String] {
+        &self.names
     }
 
     /// The trials of an engine, oldest first.

@@ -113,7 +113,8 @@ fn run(trials: Trials, adjust: impl Fn(&mut [FakeEngine<'_>; 3])) -> Comparison 
     let [base, equal, slowed] = &mut engines;
     let until = Instant::now() + Duration::from_secs(60);
     let effort = Effort { trials, until, seed: SEED };
-    compare(&mut [base, equal, slowed], vec![None; 3], work(&plan, &clock), effort)
+    let mut engines: [&mut dyn Engine; 3] = [base, equal, slowed];
+    compare(&mut Readers::new(&mut engines, work(&plan, &clock)), vec![None; 3], effort)
 }
 
 #[test]
@@ -183,7 +184,8 @@ fn no_time_box_goes_below_five_pairs() {
     let clock = FakeClock::default();
     let mut engine = FakeEngine::new("base", &set, &clock, 1_000);
     let effort = Effort { trials: Trials::Pairs(9), until: Instant::now(), seed: SEED };
-    let comparison = compare(&mut [&mut engine], vec![None], work(&plan, &clock), effort);
+    let mut engines: [&mut dyn Engine; 1] = [&mut engine];
+    let comparison = compare(&mut Readers::new(&mut engines, work(&plan, &clock)), vec![None], effort);
     assert_eq!(comparison.trials(0).len(), PAIRS_MIN as usize);
 }
 

@@ -1,49 +1,40 @@
 //! Kiban through its public interface, as any program would use it.
 
 use std::path::Path;
-use std::time::{Duration, Instant};
 
 use kiban::defaults::BYTES_MAX;
-use kiban::{Db, Keyspace, Settings, WriteBatch};
+use kiban::{Db, Durability, Keyspace, Settings, WriteBatch};
 
-use super::{Engine, Pages};
+use super::load::{Batch, Layout, Load};
+use super::{Engine, Opening, Pages, Sizes, Store};
 use crate::answers::Answers;
-use crate::keys::KeySet;
 use crate::plan::{LATEST_RECORDS, Plan, Stage};
-
-/// Records of one batch while loading.
-const BATCH_RECORDS: usize = 1_000;
 
 /// An open store; its default keyspace holds the records.
 #[derive(Debug)]
-pub(crate) struct KibanStore {
+struct KibanStore {
     name: String,
     db: Db,
     records: Keyspace,
+    durability: Durability,
 }
 
-/// Loads the records in key order into a new store that ends as one sorted run, closes it, and
-/// tells how long that took.
-pub(crate) fn build_store(dir: &Path, set: &dyn KeySet) -> kiban::Result<Duration> {
-    let began = Instant::now();
-    let db = Db::builder(dir).settings(one_run_settings()).open()?;
+/// Loads records into a new store and closes it.
+pub(super) fn build(dir: &Path, load: &Load<'_>) -> kiban::Result<()> {
+    let settings = match load.layout {
+        Layout::Bulk => one_run_settings(),
+        Layout::Normal => Settings::default(),
+    };
+    let db = Db::builder(dir).settings(settings).open()?;
     let records = db.default_keyspace();
-    let (mut key, mut value) = (Vec::new(), Vec::new());
-    let mut batch = WriteBatch::new();
-    for rank in 0..set.len() {
-        key.clear();
-        value.clear();
-        set.key(rank, &mut key);
-        set.value(rank, &mut value);
-        batch.put(&records, &key, &value);
-        if batch.len() == BATCH_RECORDS {
-            db.write(std::mem::take(&mut batch))?;
-        }
-    }
-    db.write(batch)?;
+    load.in_batches(|batch: &Batch| {
+        let mut writes = WriteBatch::new();
+        batch.iter().for_each(|(key, value)| writes.put(&records, key, value));
+        db.write(writes)
+    })?;
     records.flush()?;
-    db.close()?;
-    Ok(began.elapsed())
+    db.wait_idle()?;
+    db.close()
 }
 
 /// One memtable takes all records and becomes one table: nothing is cut on the way.
@@ -57,29 +48,19 @@ fn one_run_settings() -> Settings {
     }
 }
 
+/// Opens a store; a new one if there is none.
+pub(super) fn open(dir: &Path, name: &str, opening: Opening) -> kiban::Result<Box<dyn Store>> {
+    let settings = Settings {
+        cache_bytes: opening.cache_bytes,
+        mmap_max_level: opening.is_mapped.then_some(u32::MAX),
+        ..Settings::default()
+    };
+    let db = Db::builder(dir).settings(settings).open()?;
+    let records = db.default_keyspace();
+    Ok(Box::new(KibanStore { name: name.to_owned(), records, db, durability: opening.durability }))
+}
+
 impl KibanStore {
-    /// Opens a store that [`build_store`] made.
-    pub(crate) fn open(dir: &Path, name: &str, settings: Settings) -> kiban::Result<Self> {
-        let db = Db::builder(dir).settings(settings).create_if_missing(false).open()?;
-        Ok(Self { name: name.to_owned(), records: db.default_keyspace(), db })
-    }
-
-    pub(crate) fn close(&self) -> kiban::Result<()> {
-        self.db.close()
-    }
-
-    /// Bytes of all table files.
-    pub(crate) fn table_bytes(&self) -> u64 {
-        let stats = self.db.stats();
-        stats.keyspaces.iter().flat_map(|keyspace| &keyspace.levels).map(|level| level.bytes).sum()
-    }
-
-    /// Bytes that open tables hold in memory beside the cache.
-    pub(crate) fn resident_bytes(&self) -> u64 {
-        let memory = self.db.stats().memory;
-        memory.handle_bytes + memory.filter_bytes
-    }
-
     /// The greatest records of a group, last first.
     fn latest(&self, lower: &[u8], upper: &[u8], answers: &mut Answers) -> kiban::Result<()> {
         let mut cursor = self.records.cursor_in(lower..upper);
@@ -129,5 +110,42 @@ impl Engine for KibanStore {
     fn pages(&self) -> Option<Pages> {
         let pages = self.db.stats().pages;
         Some(Pages { data: pages.data_reads, index: pages.index_reads })
+    }
+}
+
+impl Store for KibanStore {
+    #[inline]
+    fn get(&mut self, key: &[u8], answers: &mut Answers) -> Result<(), String> {
+        match self.records.get(key).map_err(|error| error.to_string())? {
+            Some(value) => answers.push_value(&value),
+            None => answers.push_absent(),
+        }
+        Ok(())
+    }
+
+    #[inline]
+    fn put(&mut self, key: &[u8], value: &[u8]) -> Result<(), String> {
+        self.records.put_with(key, value, self.durability).map_err(|error| error.to_string())
+    }
+
+    fn scan(&mut self, each: &mut dyn FnMut(&[u8], &[u8])) -> Result<(), String> {
+        for record in self.records.iter() {
+            let (key, value) = record.map_err(|error| error.to_string())?;
+            each(&key, &value);
+        }
+        Ok(())
+    }
+
+    fn sizes(&self) -> Sizes {
+        let stats = self.db.stats();
+        let levels = stats.keyspaces.iter().flat_map(|keyspace| &keyspace.levels);
+        Sizes {
+            table_bytes: Some(levels.map(|level| level.bytes).sum()),
+            resident_bytes: Some(stats.memory.handle_bytes + stats.memory.filter_bytes),
+        }
+    }
+
+    fn close(self: Box<Self>) -> Result<(), String> {
+        self.db.close().map_err(|error| error.to_string())
     }
 }

@@ -1,13 +1,23 @@
-//! What is measured: something that answers the calls of a plan.
+//! What is measured: something that answers the calls of a plan, and stores that do.
+//!
+//! A [`Family`] makes stores of one kind: it builds one from a set of records and opens it under
+//! the settings of a cell. A [`Store`] is an [`Engine`] that can be written to and read back.
 
+#[cfg(feature = "controls")]
+mod controls;
+mod family;
 mod floor;
 mod kiban_store;
+mod load;
 
 use crate::answers::Answers;
 use crate::plan::Plan;
 
+#[cfg(feature = "controls")]
+pub(crate) use controls::Control;
+pub(crate) use family::Family;
 pub(crate) use floor::Floor;
-pub(crate) use kiban_store::{KibanStore, build_store};
+pub(crate) use load::{Layout, Load, shuffled};
 
 /// Name of the floor in reports.
 pub(crate) const FLOOR: &str = "floor";
@@ -27,6 +37,43 @@ pub(crate) trait Engine {
     fn pages(&self) -> Option<Pages> {
         None
     }
+}
+
+/// An open store.
+pub(crate) trait Store: Engine {
+    /// Appends the value of a key, or its absence.
+    fn get(&mut self, key: &[u8], answers: &mut Answers) -> Result<(), String>;
+
+    /// Sets a key to a value, as durable as the store was opened for.
+    fn put(&mut self, key: &[u8], value: &[u8]) -> Result<(), String>;
+
+    /// Hands over all records in key order.
+    fn scan(&mut self, each: &mut dyn FnMut(&[u8], &[u8])) -> Result<(), String>;
+
+    /// Bytes of it, as far as it tells.
+    fn sizes(&self) -> Sizes;
+
+    /// Ends it in an orderly way; another may open its directory.
+    fn close(self: Box<Self>) -> Result<(), String>;
+}
+
+/// How a store is opened.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Opening {
+    pub(crate) cache_bytes: u64,
+    /// Table pages through a memory map, where the store has a choice.
+    pub(crate) is_mapped: bool,
+    /// Of every put.
+    pub(crate) durability: kiban::Durability,
+}
+
+/// Bytes of a store.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Sizes {
+    /// On disk, of all records in their tables.
+    pub(crate) table_bytes: Option<u64>,
+    /// That open tables hold in memory beside the cache.
+    pub(crate) resident_bytes: Option<u64>,
 }
 
 /// Pages that an engine touched.

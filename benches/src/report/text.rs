@@ -1,45 +1,48 @@
 //! The table for people, and the same table in Markdown.
 
 use super::{Cell, Report, Spread, Status, Verdict};
+use crate::engine::FLOOR;
 
-const COLUMNS: [&str; 13] = [
-    "input",
-    "n",
-    "read",
-    "cache",
-    "stage",
-    "accessor",
-    "p50 ns",
-    "p99 ns",
-    "p99.9 ns",
-    "Mops/s",
-    "p50 ratio to first",
-    "p50 ratio to floor",
-    "verdict",
-];
-/// Columns from here to the ratios hold numbers.
-const FIRST_NUMBER: usize = 6;
+/// Columns before the ratios.
+const FACTS: [&str; 11] =
+    ["input", "n", "layout", "read", "cache", "stage", "accessor", "p50 ns", "p99 ns", "p99.9 ns", "Mops/s"];
+/// Columns from here on hold numbers, but for the last; so does the one of the records.
+const FIRST_NUMBER: usize = 7;
+const RECORDS: usize = 1;
 const ABSENT: &str = "-";
+
+/// What is written, where something is.
+const WRITES: &str = "write_buffered: puts that reach the operating system before they return; write_sync: puts \
+that reach the device; both of different keys in random order into an empty store. mixed: nine gets, then on \
+average one buffered put over a value, in a copy of the loaded store. Every trial has a store of its own, which \
+is closed, opened again and compared in full.";
+/// How other stores are used, where one is.
+const CONTROLS: &str = "control:lmdb: one read transaction a call, one write transaction a put, buffered with \
+MDB_NOSYNC; control:lmdb-reused-txn: one read transaction for all calls. control:fjall: cache as given; a buffered \
+put is its insert, which hands its journal to the system by itself, a durable one is followed by persist(SyncData). \
+Each control has its own copy of the data; memory maps and caches of LMDB are its own.";
 
 impl Report {
     /// The table for a terminal, with what must be known beside it.
     pub fn table(&self) -> String {
-        let rows = self.rows();
+        let (columns, rows) = (self.columns(), self.rows());
         let width = |column: usize| {
             rows.iter()
                 .map(|row| row[column].chars().count())
-                .fold(COLUMNS[column].chars().count(), usize::max)
+                .fold(columns[column].chars().count(), usize::max)
         };
-        let widths: Vec<usize> = (0..COLUMNS.len()).map(width).collect();
+        let widths: Vec<usize> = (0..columns.len()).map(width).collect();
         let line = |row: &[String]| {
             let cell = |(column, text): (usize, &String)| match column {
-                1 | FIRST_NUMBER..12 => format!("{text:>width$}", width = widths[column]),
+                RECORDS | FIRST_NUMBER.. if column + 1 < row.len() => {
+                    format!("{text:>width$}", width = widths[column])
+                }
                 _ => format!("{text:<width$}", width = widths[column]),
             };
             let line: Vec<String> = row.iter().enumerate().map(cell).collect();
             format!("{}\n", line.join("  ").trim_end())
         };
-        let mut text = line(&COLUMNS.map(str::to_owned));
+        let mut text = line(&columns);
         rows.iter().for_each(|row| text.push_str(&line(row)));
         text.push('\n');
         self.notes().iter().for_each(|note| text.push_str(&format!("{note}\n")));
@@ -49,38 +52,41 @@ impl Report {
     /// The same as Markdown.
     pub fn markdown(&self) -> String {
         let line = |row: &[String]| format!("| {} |\n", row.join(" | ").replace('\n', " "));
+        let columns = self.columns();
         let mut text = String::from("# kiban ab\n\n");
-        text.push_str(&line(&COLUMNS.map(str::to_owned)));
-        text.push_str(&line(&COLUMNS.map(|_| "---".to_owned())));
+        text.push_str(&line(&columns));
+        text.push_str(&line(&vec!["---".to_owned(); columns.len()]));
         self.rows().iter().for_each(|row| text.push_str(&line(row)));
         text.push('\n');
         self.notes().iter().for_each(|note| text.push_str(&format!("- {note}\n")));
         text
     }
 
-    fn rows(&self) -> Vec<[String; COLUMNS.len()]> {
-        self.cells.iter().map(|cell| self.row(cell)).collect()
+    /// Names that ratios are shown to: the first accessor, the other stores, the floor.
+    fn theirs(&self) -> Vec<&str> {
+        let mut names: Vec<&str> =
+            self.cells.first().map(|cell| cell.accessor.as_str()).into_iter().collect();
+        let others = self.cells.iter().map(|cell| cell.accessor.as_str());
+        for name in others.filter(|name| name.starts_with("control:") || *name == FLOOR) {
+            if !names.contains(&name) {
+                names.push(name);
+            }
+        }
+        names
     }
 
-    fn row(&self, cell: &Cell) -> [String; COLUMNS.len()] {
-        let number = |number: Option<f64>| number.map_or(ABSENT.to_owned(), |number| format!("{number:.0}"));
-        let first = self.cells.first().map_or("", |cell| cell.accessor.as_str());
-        [
-            cell.shape.clone(),
-            cell.n.to_string(),
-            cell.read.clone().unwrap_or(ABSENT.to_owned()),
-            cell.cache_mib.map_or(ABSENT.to_owned(), |mib| format!("{mib} MiB")),
-            cell.stage.clone(),
-            cell.accessor.clone(),
-            number(cell.median_of(|trial| trial.p50_ns)),
-            number(cell.median_of(|trial| trial.p99_ns)),
-            number(cell.median_of(|trial| trial.p999_ns)),
-            cell.median_of(|trial| trial.ops_per_s)
-                .map_or(ABSENT.to_owned(), |ops| format!("{:.2}", ops / 1e6)),
-            ratio(cell, first),
-            ratio(cell, "floor"),
-            outcome(cell),
-        ]
+    fn columns(&self) -> Vec<String> {
+        let name = |(at, name): (usize, &&str)| match at {
+            0 => "p50 ratio to first".to_owned(),
+            _ => format!("p50 ratio to {name}"),
+        };
+        let ratios: Vec<String> = self.theirs().iter().enumerate().map(name).collect();
+        FACTS.map(str::to_owned).into_iter().chain(ratios).chain(["verdict".to_owned()]).collect()
+    }
+
+    fn rows(&self) -> Vec<Vec<String>> {
+        let theirs = self.theirs();
+        self.cells.iter().map(|cell| row(cell, &theirs)).collect()
     }
 
     /// Sentences below the table.
@@ -111,12 +117,45 @@ impl Report {
                 if p.dirty == Some(true) { " with changes" } else { "" },
             ),
         ];
+        let has = |is_so: fn(&Cell) -> bool| self.cells.iter().any(is_so);
+        if has(|cell| cell.stage.starts_with("write_") || cell.stage == "mixed") {
+            notes.push(WRITES.to_owned());
+        }
+        if has(|cell| cell.accessor.starts_with("control:")) {
+            notes.push(CONTROLS.to_owned());
+        }
         let checked: Vec<u64> = self.cells.iter().filter_map(|cell| cell.checked).collect();
         notes.push(format!("Answers checked in full: {}.", checked.iter().sum::<u64>()));
         notes.extend(self.cells.iter().filter_map(trouble));
         notes.extend(p.warnings.iter().map(|warning| format!("warning: {warning}")));
         notes
     }
+}
+
+fn row(cell: &Cell, theirs: &[&str]) -> Vec<String> {
+    let number = |number: Option<f64>| number.map_or(ABSENT.to_owned(), |number| format!("{number:.0}"));
+    let mops = cell.median_of(|trial| trial.ops_per_s);
+    let facts = [
+        cell.shape.clone(),
+        cell.n.to_string(),
+        cell.layout.clone(),
+        cell.read.clone().unwrap_or(ABSENT.to_owned()),
+        cell.cache_mib.map_or(ABSENT.to_owned(), |mib| format!("{mib} MiB")),
+        cell.stage.clone(),
+        cell.accessor.clone(),
+        number(cell.median_of(|trial| trial.p50_ns)),
+        number(cell.median_of(|trial| trial.p99_ns)),
+        number(cell.median_of(|trial| trial.p999_ns)),
+        mops.map_or(ABSENT.to_owned(), |ops| millions(ops)),
+    ];
+    let ratios = theirs.iter().map(|to| ratio(cell, to));
+    facts.into_iter().chain(ratios).chain([outcome(cell)]).collect()
+}
+
+/// Few operations a second keep two digits.
+fn millions(ops: f64) -> String {
+    let decimals = if ops < 1e5 { 4 } else { 2 };
+    format!("{:.decimals$}", ops / 1e6)
 }
 
 fn ratio(cell: &Cell, to: &str) -> String {
@@ -160,9 +199,12 @@ mod tests {
         let table = report.table();
         let rows: Vec<Vec<&str>> =
             table.lines().skip(1).map(|line| line.split_whitespace().collect()).collect();
-        assert_eq!(rows[0][..9], ["w1", "1000", "mmap", "64", "MiB", "point", "sorted", "200", "400"]);
         assert_eq!(
-            rows[0][9..],
+            rows[0][..10],
+            ["w1", "1000", "bulk", "mmap", "64", "MiB", "point", "sorted", "200", "400"]
+        );
+        assert_eq!(
+            rows[0][10..],
             ["600", "2.00", "2.000", "[1.500-2.500]", "2.000", "[1.500-2.500]", "slower", "(+-1.5", "%)"]
         );
         assert_eq!(rows[1].last(), Some(&"FAILED"));
@@ -185,7 +227,7 @@ mod tests {
         report.cells[0].ratio_to.clear();
         let table = report.table();
         let row: Vec<&str> = table.lines().nth(1).unwrap_or_default().split_whitespace().collect();
-        assert_eq!(row[7..13], ["-"; 6]);
+        assert_eq!(row[8..13], ["-"; 5]);
     }
 
     #[test]
@@ -196,5 +238,30 @@ mod tests {
         assert_eq!(rows.len(), 2 + report.cells.len());
         let columns = rows[0].matches('|').count();
         assert!(rows.iter().all(|row| row.matches('|').count() == columns));
+    }
+
+    #[test]
+    fn other_stores_have_a_column_each_and_are_explained() {
+        let mut report = sample::report();
+        assert!(!report.table().contains("control:"));
+        let mut control = report.cells[0].clone();
+        control.accessor = "control:fjall".to_owned();
+        control.stage = "write_sync".to_owned();
+        let ratio = report.cells[0].ratio_to["floor"].clone();
+        report.cells[0].ratio_to.insert("control:fjall".to_owned(), ratio);
+        report.cells.insert(1, control);
+        let table = report.table();
+        let head = table.lines().next().unwrap_or_default();
+        let columns: Vec<&str> =
+            head.split("  ").map(str::trim).filter(|name| name.starts_with("p50 r")).collect();
+        assert_eq!(columns, ["p50 ratio to first", "p50 ratio to control:fjall", "p50 ratio to floor"]);
+        for told in ["control:fjall: cache as given", "write_sync: puts that reach the device"] {
+            assert!(table.contains(told), "{told}");
+        }
+    }
+
+    #[test]
+    fn few_operations_a_second_keep_their_digits() {
+        assert_eq!([super::millions(14_230.0), super::millions(2_000_000.0)], ["0.0142", "2.00"]);
     }
 }

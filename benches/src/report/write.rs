@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use super::Report;
 use crate::ab::AbError;
@@ -24,19 +24,20 @@ pub fn check_dir(dir: &Path, force: bool) -> Result<(), AbError> {
     }
 }
 
-/// Writes all files of the report.
+/// Writes all files of the report, and names them.
 ///
 /// # Errors
 /// As of [`check_dir`], and `Io` that names the file.
-pub fn write_dir(report: &Report, dir: &Path, force: bool) -> Result<(), AbError> {
+pub fn write_dir(report: &Report, dir: &Path, force: bool) -> Result<Vec<PathBuf>, AbError> {
     check_dir(dir, force)?;
     let json_file = dir.join(REPORT_FILES[0]);
     let json = report.json().map_err(|error| AbError::io(&json_file, error.into()))?;
-    for (name, text) in REPORT_FILES.iter().zip([json, report.csv(), report.markdown()]) {
+    let write = |(name, text): (&&str, String)| {
         let file = dir.join(name);
         fs::write(&file, text).map_err(|error| AbError::io(&file, error))?;
-    }
-    Ok(())
+        Ok(file)
+    };
+    REPORT_FILES.iter().zip([json, report.csv(), report.markdown()]).map(write).collect()
 }
 
 impl Report {

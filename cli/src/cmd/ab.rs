@@ -15,7 +15,7 @@ use crate::input::{Format, Origin, Record, Spec};
 use crate::output::{Out, TableFormat};
 use crate::progress::Progress;
 
-/// Measure point indexes side by side, every answer checked
+/// Measure point indexes and other stores side by side, every answer checked
 ///
 /// Without arguments: the shipped file of real places and W1 at 100,000 records, in under two minutes. Trials run in
 /// interleaved pairs; a verdict is given only outside the noise floor of the run. The floor is a program that
@@ -28,6 +28,7 @@ Examples:
   kiban ab
   kiban ab --input my.tsv.gz --cache-mib 32 --read mmap --stages point,miss
   kiban ab --shape w1 --n 1000000 --trials 9 --out report
+  kiban ab --workload w6 --controls fjall,lmdb
   kiban ab --render report/ab.json --format markdown")]
 pub(crate) struct AbArgs {
     /// Your own records, as `kiban load` reads them
@@ -42,10 +43,13 @@ pub(crate) struct AbArgs {
     /// The field of the input that is the value
     #[arg(long, value_name = "FIELD", requires = "input", help_heading = "Input")]
     value: Option<String>,
+    /// Work: `w1` (reads of the shape w1), `w6` (writes); without it, reads of all inputs
+    #[arg(long, value_name = "WORK", help_heading = "Input")]
+    workload: Option<String>,
     /// Inputs: `file` (yours or the shipped one), `w1`
     #[arg(long, value_name = "SHAPE", value_delimiter = ',', help_heading = "Input")]
     shape: Vec<String>,
-    /// Records of a generated input [default: 100000]
+    /// Records of a generated input, not of a file [default: 100000]
     #[arg(long, value_name = "N", help_heading = "Input")]
     n: Option<u64>,
     /// Seed of keys, values and questions
@@ -55,19 +59,21 @@ pub(crate) struct AbArgs {
     /// What to measure; the first is the baseline [default: sorted]
     #[arg(long, value_name = "NAME", value_delimiter = ',', help_heading = "Comparison")]
     accessors: Vec<String>,
-    /// Other stores to measure beside
+    /// Other stores to measure beside: `lmdb`, `fjall`; needs a program built with `--features controls`
     #[arg(long, value_name = "NAME", value_delimiter = ',', help_heading = "Comparison")]
     controls: Vec<String>,
-    /// Questions: `point`, `miss`, `multiget`, `latest` [default: all]
+    /// Questions: `point`, `miss`, `multiget`, `latest`; of w6 `write_buffered`, `write_sync`, `mixed`; every one if not
+    /// given
     #[arg(long, value_name = "STAGE", value_delimiter = ',', help_heading = "Comparison")]
     stages: Vec<String>,
-    /// How the records are loaded [default: bulk]
+    /// How the records are loaded: `bulk` (in key order, one sorted run), `normal` (shuffled batches, flushed and
+    /// compacted) [default: bulk]
     #[arg(long, value_name = "LAYOUT", value_delimiter = ',', help_heading = "Comparison")]
     layout: Vec<String>,
     /// Cache sizes in MiB
     #[arg(long, value_name = "MIB", value_delimiter = ',', help_heading = "Comparison")]
     cache_mib: Vec<u64>,
-    /// How pages are read: `mmap`, `pread` [default: both]
+    /// How pages are read: `mmap`, `pread`; both if not given, of w6 mmap
     #[arg(long, value_name = "MODE", value_delimiter = ',', help_heading = "Comparison")]
     read: Vec<String>,
     /// Reading threads [default: 1]
@@ -101,7 +107,7 @@ pub(crate) struct AbArgs {
         value_name = "FILE",
         help_heading = "Report",
         conflicts_with_all = [
-            "input", "shape", "n", "seed", "accessors", "controls", "stages", "layout", "cache_mib", "read", "threads",
+            "input", "workload", "shape", "n", "seed", "accessors", "controls", "stages", "layout", "cache_mib", "read", "threads",
             "trials", "time_box", "pin", "work_dir", "out",
         ]
     )]
@@ -120,6 +126,9 @@ impl AbArgs {
         shown.end();
         let finished = result?;
         self.print(&finished.report)?;
+        if !global.quiet {
+            finished.files.iter().for_each(|file| eprintln!("wrote {}", file.display()));
+        }
         finished.wrong.iter().for_each(|wrong| eprintln!("kiban: wrong answer: {wrong}"));
         Ok(verdict(&finished))
     }
@@ -128,6 +137,7 @@ impl AbArgs {
         Ok(AbOptions {
             input: self.input.as_deref().map(|file| self.records(file)).transpose()?,
             accessors: self.accessors.clone(),
+            workload: self.workload.clone(),
             shapes: self.shape.clone(),
             n: self.n,
             seed: self.seed,

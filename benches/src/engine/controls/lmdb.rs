@@ -1,0 +1,177 @@
+//! LMDB. One of the named `unsafe` modules: opening a memory map is, whoever does it.
+
+use std::error::Error;
+use std::ops::Bound;
+use std::path::Path;
+
+use heed::types::Bytes;
+use heed::{Database, Env, EnvFlags, EnvOpenOptions, PutFlags, RoTxn, WithTls};
+use kiban::Durability;
+
+use super::super::{Engine, Layout, Load, Opening, Sizes, Store};
+use super::{answer, push};
+use crate::answers::Answers;
+use crate::plan::{LATEST_RECORDS, Plan};
+
+/// Bytes of addresses; the file is no longer than its data.
+const MAP_BYTES: usize = 1 << 38;
+/// Records of one transaction while loading in key order: as one bulk load would.
+const DATA_FILE: &str = "data.mdb";
+
+type Result<T> = std::result::Result<T, Box<dyn Error>>;
+
+/// How read transactions are used.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Reading {
+    /// One a call.
+    TxnPerCall,
+    /// One for as long as the store is open; it does not see what is written meanwhile.
+    OneTxn,
+}
+
+struct Lmdb {
+    name: &'static str,
+    /// The transaction of all reads, if there is one. Ends before `env`.
+    txn: Option<RoTxn<'static, WithTls>>,
+    records: Database<Bytes, Bytes>,
+    env: Env,
+    table_bytes: Option<u64>,
+}
+
+/// Loads records into a new store.
+pub(super) fn build(dir: &Path, load: &Load<'_>) -> std::result::Result<(), String> {
+    build_inner(dir, load).map_err(|error| error.to_string())
+}
+
+fn build_inner(dir: &Path, load: &Load<'_>) -> Result<()> {
+    let (env, records) = open_env(dir, Durability::Buffered)?;
+    let flags = match load.layout {
+        Layout::Bulk => PutFlags::APPEND,
+        Layout::Normal => PutFlags::empty(),
+    };
+    load.in_batches(|batch| {
+        let mut txn = env.write_txn()?;
+        for (key, value) in batch {
+            records.put_with_flags(&mut txn, flags, key, value)?;
+        }
+        txn.commit()
+    })?;
+    Ok(env.force_sync()?)
+}
+
+/// Opens a store; a new one if there is none.
+pub(super) fn open(
+    dir: &Path,
+    name: &'static str,
+    opening: Opening,
+    reading: Reading,
+) -> std::result::Result<Box<dyn Store>, String> {
+    let opened = || -> Result<Lmdb> {
+        let (env, records) = open_env(dir, opening.durability)?;
+        let txn = match reading {
+            Reading::OneTxn => Some(env.clone().static_read_txn()?),
+            Reading::TxnPerCall => None,
+        };
+        let table_bytes = dir.join(DATA_FILE).metadata().ok().map(|data| data.len());
+        Ok(Lmdb { name, txn, records, env, table_bytes })
+    };
+    opened().map(|store| Box::new(store) as Box<dyn Store>).map_err(|error| error.to_string())
+}
+
+fn open_env(dir: &Path, durability: Durability) -> Result<(Env, Database<Bytes, Bytes>)> {
+    std::fs::create_dir_all(dir)?;
+    let mut options = EnvOpenOptions::new();
+    options.map_size(MAP_BYTES);
+    // SAFETY: the directory is inside the run's own temporary directory: nobody else writes the
+    // mapped file. `NO_SYNC` costs data after a power cut, as `Buffered` allows; after the death
+    // of the process the run's data is not opened again.
+    let env = unsafe {
+        if durability == Durability::Buffered {
+            options.flags(EnvFlags::NO_SYNC);
+        }
+        options.open(dir)?
+    };
+    let mut txn = env.write_txn()?;
+    let records = env.create_database(&mut txn, None)?;
+    txn.commit()?;
+    Ok((env, records))
+}
+
+impl Lmdb {
+    #[inline]
+    fn answer(&self, txn: &RoTxn<'_>, plan: &Plan, call: usize, answers: &mut Answers) -> heed::Result<()> {
+        let get = |key: &[u8], answers: &mut Answers| {
+            push(self.records.get(txn, key)?, answers);
+            Ok(())
+        };
+        let latest = |lower: &[u8], upper: &[u8], answers: &mut Answers| {
+            let group = (Bound::Included(lower), Bound::Excluded(upper));
+            for record in self.records.rev_range(txn, &group)?.take(LATEST_RECORDS) {
+                let (key, value) = record?;
+                answers.push_pair(key, value);
+            }
+            Ok(())
+        };
+        answer(plan, call, answers, (get, latest))
+    }
+
+    fn put_inner(&self, key: &[u8], value: &[u8]) -> heed::Result<()> {
+        let mut txn = self.env.write_txn()?;
+        self.records.put(&mut txn, key, value)?;
+        txn.commit()
+    }
+
+    fn scan_inner(&self, each: &mut dyn FnMut(&[u8], &[u8])) -> heed::Result<()> {
+        let txn = self.env.read_txn()?;
+        for record in self.records.iter(&txn)? {
+            let (key, value) = record?;
+            each(key, value);
+        }
+        Ok(())
+    }
+}
+
+impl Engine for Lmdb {
+    fn name(&self) -> &str {
+        self.name
+    }
+
+    #[inline]
+    fn call(&mut self, plan: &Plan, call: usize, answers: &mut Answers) -> std::result::Result<(), String> {
+        let answered = match &self.txn {
+            Some(txn) => self.answer(txn, plan, call, answers),
+            None => self.env.read_txn().and_then(|txn| self.answer(&txn, plan, call, answers)),
+        };
+        answered.map_err(|error| error.to_string())
+    }
+}
+
+impl Store for Lmdb {
+    #[inline]
+    fn get(&mut self, key: &[u8], answers: &mut Answers) -> std::result::Result<(), String> {
+        let found = self.env.read_txn().and_then(|txn| {
+            push(self.records.get(&txn, key)?, answers);
+            Ok(())
+        });
+        found.map_err(|error| error.to_string())
+    }
+
+    #[inline]
+    fn put(&mut self, key: &[u8], value: &[u8]) -> std::result::Result<(), String> {
+        self.put_inner(key, value).map_err(|error| error.to_string())
+    }
+
+    fn scan(&mut self, each: &mut dyn FnMut(&[u8], &[u8])) -> std::result::Result<(), String> {
+        self.scan_inner(each).map_err(|error| error.to_string())
+    }
+
+    fn sizes(&self) -> Sizes {
+        Sizes { table_bytes: self.table_bytes, resident_bytes: None }
+    }
+
+    fn close(mut self: Box<Self>) -> std::result::Result<(), String> {
+        self.txn = None;
+        self.env.prepare_for_closing().wait();
+        Ok(())
+    }
+}

@@ -1,0 +1,108 @@
+//! Other stores, used as their own documentation says, on the same records.
+//!
+//! | control | reads | `Buffered` put | `Sync` put |
+//! |---|---|---|---|
+//! | LMDB | its memory map | a transaction, committed with `MDB_NOSYNC`: `pwrite`, no sync | a transaction, committed with its default: `fdatasync` |
+//! | fjall | its block cache, of the same bytes as Kiban's | `insert`, which writes its journal to the system before it returns | `insert`, then `persist(SyncData)`: `fdatasync` |
+//!
+//! Every answer is copied, as Kiban's is.
+
+mod fjall_store;
+mod lmdb;
+
+use std::ops::RangeInclusive;
+use std::path::Path;
+
+use super::load::Load;
+use super::{Opening, Store};
+use crate::answers::Answers;
+use crate::keys::KeySet;
+use crate::plan::{Plan, Stage};
+
+/// Another store than Kiban, as it is used.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Control {
+    /// LMDB, one read transaction a call.
+    Lmdb,
+    /// LMDB, one read transaction for all calls.
+    LmdbReusedTxn,
+    /// fjall.
+    Fjall,
+}
+
+impl Control {
+    /// Its name in reports.
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            Self::Lmdb => "control:lmdb",
+            Self::LmdbReusedTxn => "control:lmdb-reused-txn",
+            Self::Fjall => "control:fjall",
+        }
+    }
+
+    /// Loads records into a new store and closes it.
+    pub(super) fn build(self, dir: &Path, load: &Load<'_>) -> Result<(), String> {
+        check_keys(load.set, self.key_bytes())?;
+        match self {
+            Self::Lmdb | Self::LmdbReusedTxn => lmdb::build(dir, load),
+            Self::Fjall => fjall_store::build(dir, load),
+        }
+    }
+
+    /// Opens a store; a new one if there is none.
+    pub(super) fn open(self, dir: &Path, opening: Opening) -> Result<Box<dyn Store>, String> {
+        match self {
+            Self::Lmdb => lmdb::open(dir, self.name(), opening, lmdb::Reading::TxnPerCall),
+            Self::LmdbReusedTxn => lmdb::open(dir, self.name(), opening, lmdb::Reading::OneTxn),
+            Self::Fjall => fjall_store::open(dir, self.name(), opening),
+        }
+    }
+
+    /// Lengths of keys that it takes.
+    const fn key_bytes(self) -> RangeInclusive<usize> {
+        match self {
+            Self::Lmdb | Self::LmdbReusedTxn => 1..=511,
+            Self::Fjall => 1..=65_535,
+        }
+    }
+}
+
+fn check_keys(set: &dyn KeySet, takes: RangeInclusive<usize>) -> Result<(), String> {
+    let mut key = Vec::new();
+    for rank in 0..set.len() {
+        key.clear();
+        set.key(rank, &mut key);
+        if !takes.contains(&key.len()) {
+            let (len, least, most) = (key.len(), takes.start(), takes.end());
+            return Err(format!("a key of the input has {len} bytes; allowed are {least} to {most}"));
+        }
+    }
+    Ok(())
+}
+
+/// Appends the value of a key, or its absence.
+fn push(value: Option<impl AsRef<[u8]>>, answers: &mut Answers) {
+    match value {
+        Some(value) => answers.push_value(value.as_ref()),
+        None => answers.push_absent(),
+    }
+}
+
+/// Answers one call by single gets, or by the reverse scan `latest`.
+#[inline]
+fn answer<E>(
+    plan: &Plan,
+    call: usize,
+    answers: &mut Answers,
+    reads: (
+        impl Fn(&[u8], &mut Answers) -> Result<(), E>,
+        impl Fn(&[u8], &[u8], &mut Answers) -> Result<(), E>,
+    ),
+) -> Result<(), E> {
+    let (get, latest) = reads;
+    let keys = plan.keys(call);
+    match plan.stage {
+        Stage::Point | Stage::Miss | Stage::Multiget => keys.iter().try_for_each(|key| get(key, answers)),
+        Stage::Latest => latest(&keys[0], &keys[1], answers),
+    }
+}

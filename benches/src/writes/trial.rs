@@ -1,0 +1,187 @@
+//! One trial of the write workload on a store of its own.
+
+use std::fs;
+use std::io;
+use std::ops::Range;
+use std::path::Path;
+use std::time::Instant;
+
+use kiban::Durability;
+
+use super::WritePlan;
+use crate::answers::Answers;
+use crate::clock::Clock;
+use crate::engine::{Family, Opening, Store};
+use crate::keys::KeySet;
+use crate::machine::Pin;
+use crate::trial::{Failure, Recorder, Trial};
+
+/// Where trials take place, and with what.
+#[derive(Clone, Copy)]
+pub(crate) struct Site<'a> {
+    /// The directory of the store while a trial runs; it does not exist before and after.
+    pub(crate) dir: &'a Path,
+    /// A loaded store of the same family to begin with, else an empty one.
+    pub(crate) filled: Option<&'a Path>,
+    pub(crate) family: &'a Family,
+    pub(crate) opening: Opening,
+    pub(crate) pin: Option<&'a Pin>,
+}
+
+/// Makes the operations of a plan on a new store, reads the store back in full, and removes it.
+/// Also gives the number of records read back.
+pub(crate) fn run_write_trial<C: Clock>(
+    site: Site<'_>,
+    plan: &WritePlan,
+    set: &dyn KeySet,
+    clock: &C,
+) -> Result<(Trial, u64), Failure> {
+    let mut store = site.set_up(plan)?;
+    operations(&mut *store, plan, plan.lead_in())?;
+    let mut recorder = Recorder::begin(store.pages());
+    let mut answers = Answers::default();
+    for op in plan.timed() {
+        answers.clear();
+        let start = clock.start();
+        let done = operation(&mut *store, plan, op, &mut answers);
+        recorder.record(clock.stop().saturating_sub(start));
+        done.map_err(Failure::Error)?;
+        check(plan, op, &answers)?;
+    }
+    let mut trial = recorder.end(store.pages(), clock, 1);
+    let began = Instant::now();
+    operations(&mut *store, plan, plan.untimed())?;
+    let seconds = began.elapsed().as_secs_f64();
+    trial.ops_per_s =
+        (!plan.untimed().is_empty() && seconds > 0.0).then(|| plan.untimed().len() as f64 / seconds);
+    store.close().map_err(Failure::Error)?;
+    let checked = read_back(&mut *site.open()?, plan, set)?;
+    fs::remove_dir_all(site.dir).map_err(|error| site.io(&error))?;
+    Ok((trial, checked))
+}
+
+impl Site<'_> {
+    /// The store as a trial finds it: with its records read once, on a device that is at rest.
+    fn set_up(&self, plan: &WritePlan) -> Result<Box<dyn Store>, Failure> {
+        if self.dir.exists() {
+            fs::remove_dir_all(self.dir).map_err(|error| self.io(&error))?;
+        }
+        fs::create_dir_all(self.dir).map_err(|error| self.io(&error))?;
+        if let Some(filled) = self.filled {
+            copy_files(filled, self.dir).map_err(|error| self.io(&error))?;
+        }
+        let mut store = self.open()?;
+        if self.filled.is_some() {
+            let mut answers = Answers::default();
+            for key in plan.keys() {
+                answers.clear();
+                store.get(key, &mut answers).map_err(Failure::Error)?;
+            }
+        }
+        if self.opening.durability == Durability::Sync {
+            // What earlier trials left to write would be written together with the first puts.
+            rustix::fs::sync();
+        }
+        Ok(store)
+    }
+
+    /// Its threads stay off the measured core.
+    fn open(&self) -> Result<Box<dyn Store>, Failure> {
+        let failed = |error: &dyn std::fmt::Display| Failure::Error(error.to_string());
+        self.pin.map_or(Ok(()), Pin::leave_core).map_err(|error| failed(&error))?;
+        let store = self.family.open(self.dir, self.opening).map_err(|error| failed(&error))?;
+        self.pin.map_or(Ok(()), Pin::take_core).map_err(|error| failed(&error))?;
+        Ok(store)
+    }
+
+    fn io(&self, error: &io::Error) -> Failure {
+        Failure::Error(format!("{}: {error}", self.dir.display()))
+    }
+}
+
+#[inline]
+fn operation(
+    store: &mut dyn Store,
+    plan: &WritePlan,
+    op: usize,
+    answers: &mut Answers,
+) -> Result<(), String> {
+    match plan.put(op) {
+        Some(value) => store.put(plan.key(op), value),
+        None => store.get(plan.key(op), answers),
+    }
+}
+
+fn operations(store: &mut dyn Store, plan: &WritePlan, ops: Range<usize>) -> Result<(), Failure> {
+    let mut answers = Answers::default();
+    for op in ops {
+        answers.clear();
+        operation(store, plan, op, &mut answers).map_err(Failure::Error)?;
+        check(plan, op, &answers)?;
+    }
+    Ok(())
+}
+
+#[inline]
+fn check(plan: &WritePlan, op: usize, answers: &Answers) -> Result<(), Failure> {
+    if plan.put(op).is_some() || answers.word() == plan.word(op) {
+        return Ok(());
+    }
+    let key = plan.key(op).escape_ascii();
+    Err(Failure::Told(format!("wrong answer: key \"{key}\", operation {op}: not the value put last")))
+}
+
+/// Compares all records of a store with those that it must hold.
+fn read_back(store: &mut dyn Store, plan: &WritePlan, set: &dyn KeySet) -> Result<u64, Failure> {
+    let mut right = plan.records();
+    let (mut right_key, mut right_value) = (Vec::new(), Vec::new());
+    let (mut checked, mut wrong) = (0, None);
+    store
+        .scan(&mut |key, value| {
+            if wrong.is_some() {
+                return;
+            }
+            right_key.clear();
+            right_value.clear();
+            match right.next() {
+                Some(rank) => plan.record(set, rank, &mut right_key, &mut right_value),
+                None => wrong = Some(format!("read back: key \"{}\" was never put", key.escape_ascii())),
+            }
+            if wrong.is_none() && (key, value) != (&right_key[..], &right_value[..]) {
+                let (found, right) = (key.escape_ascii(), right_key.escape_ascii());
+                wrong = Some(match key == right_key {
+                    true => format!("read back: key \"{found}\" has not the value put last"),
+                    false => format!("read back: expected key \"{right}\", got \"{found}\""),
+                });
+            }
+            checked += 1;
+        })
+        .map_err(Failure::Error)?;
+    drop_unless(wrong)?;
+    match right.next() {
+        None => Ok(checked),
+        Some(rank) => {
+            right_key.clear();
+            set.key(rank, &mut right_key);
+            Err(Failure::Told(format!("read back: key \"{}\" is missing", right_key.escape_ascii())))
+        }
+    }
+}
+
+fn drop_unless(wrong: Option<String>) -> Result<(), Failure> {
+    wrong.map_or(Ok(()), |sentence| Err(Failure::Told(sentence)))
+}
+
+fn copy_files(from: &Path, to: &Path) -> io::Result<()> {
+    fs::create_dir_all(to)?;
+    for entry in fs::read_dir(from)? {
+        let entry = entry?;
+        let target = to.join(entry.file_name());
+        if entry.path().is_dir() {
+            copy_files(&entry.path(), &target)?;
+        } else {
+            fs::copy(entry.path(), target)?;
+        }
+    }
+    Ok(())
+}
