@@ -31,6 +31,10 @@ deny:
 ab *ARGS:
     cargo run --release -p kiban-cli -- ab {{ARGS}}
 
+# The same beside LMDB and fjall (`just controls --workload w6`).
+controls *ARGS:
+    cargo run --release -p kiban-cli --features controls -- ab --controls lmdb,fjall {{ARGS}}
+
 # Writes the annotated golden dumps again; read the difference before committing it.
 golden:
     KIBAN_UPDATE_GOLDEN=1 cargo test -p kiban-formats

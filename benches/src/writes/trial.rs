@@ -185,3 +185,111 @@ fn copy_files(from: &Path, to: &Path) -> io::Result<()> {
     }
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::*;
+    use crate::engine::{Engine, Sizes};
+    use crate::keys::W1;
+    use crate::plan::Plan;
+    use crate::writes::WriteStage;
+
+    /// A map that may forget, invent or keep what it should not.
+    #[derive(Default)]
+    struct Map(BTreeMap<Vec<u8>, Vec<u8>>);
+
+    impl Engine for Map {
+        fn name(&self) -> &str {
+            "map"
+        }
+
+        fn call(&mut self, _plan: &Plan, _call: usize, _answers: &mut Answers) -> Result<(), String> {
+            Err("only written to".to_owned())
+        }
+    }
+
+    impl Store for Map {
+        fn get(&mut self, key: &[u8], answers: &mut Answers) -> Result<(), String> {
+            match self.0.get(key) {
+                Some(value) => answers.push_value(value),
+                None => answers.push_absent(),
+            }
+            Ok(())
+        }
+
+        fn put(&mut self, key: &[u8], value: &[u8]) -> Result<(), String> {
+            self.0.insert(key.to_vec(), value.to_vec());
+            Ok(())
+        }
+
+        fn scan(&mut self, each: &mut dyn FnMut(&[u8], &[u8])) -> Result<(), String> {
+            self.0.iter().for_each(|(key, value)| each(key, value));
+            Ok(())
+        }
+
+        fn sizes(&self) -> Sizes {
+            Sizes::default()
+        }
+
+        fn close(self: Box<Self>) -> Result<(), String> {
+            Ok(())
+        }
+    }
+
+    fn written(stage: WriteStage) -> (W1, WritePlan, Map) {
+        let set = W1::new(200, 1);
+        let plan = WritePlan::new(&set, stage, 60, 1);
+        let mut map = Map::default();
+        for rank in 0..set.len() {
+            let (mut key, mut value) = (Vec::new(), Vec::new());
+            set.key(rank, &mut key);
+            set.value(rank, &mut value);
+            if stage.is_prefilled() {
+                map.0.insert(key, value);
+            }
+        }
+        operations(&mut map, &plan, 0..plan.keys().len()).unwrap();
+        (set, plan, map)
+    }
+
+    fn damaged(stage: WriteStage, damage: fn(&mut BTreeMap<Vec<u8>, Vec<u8>>)) -> String {
+        let (set, plan, mut map) = written(stage);
+        damage(&mut map.0);
+        match read_back(&mut map, &plan, &set) {
+            Err(Failure::Told(sentence)) => sentence,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn what_was_written_is_read_back() {
+        for (stage, records) in [(WriteStage::Buffered, 98), (WriteStage::Sync, 98), (WriteStage::Mixed, 200)]
+        {
+            let (set, plan, mut map) = written(stage);
+            assert_eq!(read_back(&mut map, &plan, &set), Ok(records), "{stage:?}");
+        }
+    }
+
+    #[test]
+    fn a_lost_an_invented_and_a_stale_record_are_told() {
+        for stage in [WriteStage::Buffered, WriteStage::Mixed] {
+            assert!(damaged(stage, |map| _ = map.pop_first()).contains("expected key"));
+            assert!(damaged(stage, |map| _ = map.pop_last()).ends_with("is missing"));
+            let invented = damaged(stage, |map| _ = map.insert(vec![0xff; 40], Vec::new()));
+            assert!(invented.ends_with("was never put"), "{invented}");
+            let stale = damaged(stage, |map| map.values_mut().for_each(|value| value[100] ^= 1));
+            assert!(stale.ends_with("has not the value put last"), "{stale}");
+        }
+    }
+
+    #[test]
+    fn a_get_that_misses_the_put_before_it_is_wrong() {
+        let (_, plan, mut map) = written(WriteStage::Mixed);
+        // At the end the map holds second values, where the first gets must find first ones.
+        map.0.values_mut().for_each(|value| value.fill(0));
+        let wrong = operations(&mut map, &plan, plan.lead_in()).unwrap_err();
+        assert!(matches!(&wrong, Failure::Told(sentence) if sentence.contains("not the value put last")));
+    }
+}
