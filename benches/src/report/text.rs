@@ -146,7 +146,7 @@ fn row(cell: &Cell, theirs: &[&str]) -> Vec<String> {
         number(cell.median_of(|trial| trial.p50_ns)),
         number(cell.median_of(|trial| trial.p99_ns)),
         number(cell.median_of(|trial| trial.p999_ns)),
-        mops.map_or(ABSENT.to_owned(), |ops| millions(ops)),
+        mops.map_or(ABSENT.to_owned(), millions),
     ];
     let ratios = theirs.iter().map(|to| ratio(cell, to));
     facts.into_iter().chain(ratios).chain([outcome(cell)]).collect()

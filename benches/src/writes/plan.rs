@@ -272,7 +272,7 @@ mod tests {
         let set = W1::new(1, 1);
         for stage in WriteStage::ALL {
             let plan = WritePlan::new(&set, stage, stage.ops(1), 1);
-            assert!(plan.timed().len() >= 1 && plan.untimed().end == plan.keys().len());
+            assert!(!plan.timed().is_empty() && plan.untimed().end == plan.keys().len());
         }
     }
 }
