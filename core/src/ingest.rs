@@ -41,7 +41,12 @@ impl<'s> Ingest<'s> {
         store.check_space(space)?;
         store.check_not_halted()?;
         let base_seq = SeqNo(store.visible().0 + 1);
-        Ok(Self { store, space, output: Output::of_ingest(store, base_seq), records: 0 })
+        Ok(Self {
+            store,
+            space,
+            output: Output::of_ingest(store.output_site(), space.id, base_seq),
+            records: 0,
+        })
     }
 
     /// Takes the next pair.

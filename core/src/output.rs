@@ -1,14 +1,17 @@
 //! Writing tables that no manifest names yet.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
-use kiban_formats::{Level, SeqNo, TableId, TableMeta};
+use kiban_formats::{FileNo, KeyspaceId, Level, SeqNo, StoreId, TableId, TableMeta};
 
 use crate::error::{Error, Result};
 use crate::files;
-use crate::memory::Share;
+use crate::memory::{Gauge, Share};
+use crate::settings::Settings;
 use crate::source::EntryRef;
-use crate::storage::random_id;
+use crate::storage::{Storage, random_id};
 use crate::store::Store;
 use crate::table::{TableOptions, TableWriter};
 
@@ -19,11 +22,40 @@ pub(crate) struct NewTable {
     pub(crate) path: PathBuf,
 }
 
+/// Where a store's tables are written, and what all of them are made with.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct OutputSite<'s> {
+    pub(crate) dir: &'s Path,
+    pub(crate) storage: &'s Arc<dyn Storage>,
+    pub(crate) settings: &'s Settings,
+    pub(crate) store_id: StoreId,
+    pub(crate) hash_seed: u64,
+    /// Numbers from this one on were never used.
+    pub(crate) next_file: &'s AtomicU64,
+    /// Counts the buffers.
+    pub(crate) writing: &'s Gauge,
+}
+
+impl Store {
+    pub(crate) fn output_site(&self) -> OutputSite<'_> {
+        OutputSite {
+            dir: &self.dir,
+            storage: &self.storage,
+            settings: &self.settings,
+            store_id: self.id,
+            hash_seed: self.hash_seed,
+            next_file: &self.next_file,
+            writing: &self.tables.writing,
+        }
+    }
+}
+
 /// Writes entries to one table after the other, each about `table_bytes` long. All versions of a
 /// key go to the same one. What is not finished is removed when it is dropped.
 #[derive(Debug)]
 pub(crate) struct Output<'s> {
-    store: &'s Store,
+    site: OutputSite<'s>,
+    keyspace: KeyspaceId,
     level: Level,
     /// Where the next table begins; `None`: never.
     table_bytes: Option<u64>,
@@ -39,11 +71,12 @@ pub(crate) struct Output<'s> {
 
 impl<'s> Output<'s> {
     /// Tables of this level. A table of level 0 is as long as its memtable.
-    pub(crate) fn new(store: &'s Store, level: Level) -> Self {
-        let table_bytes = (level.0 > 0).then_some(store.settings.table_bytes);
-        let memory = store.tables.writing.share();
+    pub(crate) fn new(site: OutputSite<'s>, keyspace: KeyspaceId, level: Level) -> Self {
+        let table_bytes = (level.0 > 0).then_some(site.settings.table_bytes);
+        let memory = site.writing.share();
         Self {
-            store,
+            site,
+            keyspace,
             level,
             table_bytes,
             base_seq: SeqNo(0),
@@ -55,9 +88,9 @@ impl<'s> Output<'s> {
     }
 
     /// Tables of an ingest, of one version of each key, all with sequence 0.
-    pub(crate) fn of_ingest(store: &'s Store, base_seq: SeqNo) -> Self {
-        let mut output = Self::new(store, Level(0));
-        output.table_bytes = Some(store.settings.table_bytes);
+    pub(crate) fn of_ingest(site: OutputSite<'s>, keyspace: KeyspaceId, base_seq: SeqNo) -> Self {
+        let mut output = Self::new(site, keyspace, Level(0));
+        output.table_bytes = Some(site.settings.table_bytes);
         output.base_seq = base_seq;
         output
     }
@@ -93,22 +126,23 @@ impl<'s> Output<'s> {
     }
 
     fn begin_table(&self) -> Result<(TableWriter, PathBuf)> {
-        let store = self.store;
-        let no = store.new_file_no();
-        let path = store.dir.join(files::table(no));
+        let site = self.site;
+        let no = FileNo(site.next_file.fetch_add(1, Ordering::Relaxed));
+        let path = site.dir.join(files::table(no));
         let options = TableOptions {
             no,
             level: self.level,
-            store_id: store.id,
-            table_id: TableId(random_id(&*store.storage)),
-            hash_seed: store.hash_seed,
-            filter_bits_per_key: store.settings.filter_bits_per_key,
+            keyspace: self.keyspace,
+            store_id: site.store_id,
+            table_id: TableId(random_id(&**site.storage)),
+            hash_seed: site.hash_seed,
+            filter_bits_per_key: site.settings.filter_bits_per_key,
             base_seq: self.base_seq,
         };
         let temporary = files::temporary(&path);
-        let created = TableWriter::create(&store.storage, &temporary, options);
+        let created = TableWriter::create(site.storage, &temporary, options);
         if created.is_err() {
-            let _ = store.storage.remove(&temporary);
+            let _ = site.storage.remove(&temporary);
         }
         Ok((created?, path))
     }
@@ -118,7 +152,7 @@ impl<'s> Output<'s> {
         self.memory.set(0);
         let temporary = files::temporary(&path);
         let finished = writer.finish().and_then(|meta| {
-            let renamed = self.store.storage.rename(&temporary, &path);
+            let renamed = self.site.storage.rename(&temporary, &path);
             renamed.map_err(|source| Error::io("rename", &temporary, source))?;
             Ok(meta)
         });
@@ -128,7 +162,7 @@ impl<'s> Output<'s> {
                 Ok(())
             }
             Err(error) => {
-                let _ = self.store.storage.remove(&temporary);
+                let _ = self.site.storage.remove(&temporary);
                 Err(error)
             }
         }
@@ -144,8 +178,8 @@ impl<'s> Output<'s> {
     pub(crate) fn sync(&mut self) -> Result<()> {
         self.finish_table()?;
         if !self.tables.is_empty() {
-            let synced = self.store.storage.sync_dir(&self.store.dir);
-            synced.map_err(|source| Error::io("sync", &self.store.dir, source))?;
+            let synced = self.site.storage.sync_dir(self.site.dir);
+            synced.map_err(|source| Error::io("sync", self.site.dir, source))?;
         }
         Ok(())
     }
@@ -160,10 +194,10 @@ impl Drop for Output<'_> {
     fn drop(&mut self) {
         // On a full disk it must go now; what stays goes at the next open.
         if let Some((_, path)) = &self.writer {
-            let _ = self.store.storage.remove(&files::temporary(path));
+            let _ = self.site.storage.remove(&files::temporary(path));
         }
         for table in &self.tables {
-            let _ = self.store.storage.remove(&table.path);
+            let _ = self.site.storage.remove(&table.path);
         }
     }
 }

@@ -14,7 +14,8 @@
 //! | 60 | 4 | 4 KiB units of fence pages, right behind |
 //! | 64 | 5 x 32 | section directory |
 //! | 224 | 8 | base sequence: 0, or that of an ingested table |
-//! | 232 | 8 | zero |
+//! | 232 | 4 | keyspace that the table was written for |
+//! | 236 | 4 | zero |
 //! | 240 | 2 | major version |
 //! | 242 | 2 | minor version |
 //! | 244 | 4 | CRC-32 of the 244 bytes before |
@@ -43,7 +44,7 @@ use crate::crc::crc32;
 use crate::describe::Dump;
 use crate::fields::Fields;
 use crate::page::PageShape;
-use crate::{FormatError, Problem, SeqNo, StoreId, TableId, UNIT_BYTES};
+use crate::{FormatError, KeyspaceId, Problem, SeqNo, StoreId, TableId, UNIT_BYTES};
 
 /// Bytes of the footer.
 pub const FOOTER_BYTES: usize = FIELD_MAGIC + 8;
@@ -71,8 +72,9 @@ const FIELD_FENCES: usize = FIELD_DATA + 4;
 const FIELD_SECTIONS: usize = FIELD_FENCES + 4;
 const SECTION_BYTES: usize = 32;
 const FIELD_BASE: usize = FIELD_SECTIONS + SECTION_BYTES * SECTIONS_MAX;
-const FIELD_ZERO: usize = FIELD_BASE + 8;
-const FIELD_MAJOR: usize = FIELD_ZERO + 8;
+const FIELD_KEYSPACE: usize = FIELD_BASE + 8;
+const FIELD_ZERO: usize = FIELD_KEYSPACE + 4;
+const FIELD_MAJOR: usize = FIELD_ZERO + 4;
 const FIELD_CRC: usize = FIELD_MAJOR + 4;
 const FIELD_MAGIC: usize = FIELD_CRC + 4;
 const _: () = assert!(FIELD_SECTIONS == 64 && FIELD_MAJOR == 240 && FOOTER_BYTES == 256);
@@ -147,6 +149,8 @@ pub struct Footer {
     /// Not 0: the table was ingested. Its entries are stored with sequence 0 and have the one that
     /// log and manifest give the table, which is not less than this.
     pub base_seq: SeqNo,
+    /// The keyspace. A table never moves to another one.
+    pub keyspace: KeyspaceId,
 }
 
 impl Footer {
@@ -184,6 +188,7 @@ impl Footer {
         }
         out.resize(FIELD_BASE, 0);
         out.extend_from_slice(&self.base_seq.0.to_le_bytes());
+        out.extend_from_slice(&self.keyspace.0.to_le_bytes());
         out.resize(FIELD_MAJOR, 0);
         out.extend_from_slice(&TABLE_MAJOR.to_le_bytes());
         out.extend_from_slice(&TABLE_MINOR.to_le_bytes());
@@ -258,12 +263,14 @@ impl Footer {
             top_tier: Section::default(),
             properties: Section::default(),
             base_seq: SeqNo(0),
+            keyspace: KeyspaceId(0),
         };
         footer.take_sections(&mut fields, file_bytes - FOOTER_BYTES as u64)?;
         footer.base_seq = SeqNo(fields.u64()?);
         if footer.base_seq > SeqNo::MAX {
             return invalid(FIELD_BASE, "a base sequence above 2^56 - 1");
         }
+        footer.keyspace = KeyspaceId(fields.u32()?);
         Ok(footer)
     }
 
@@ -372,7 +379,8 @@ pub fn describe_footer(bytes: &[u8], file_bytes: u64, dump: &mut Dump) -> Result
         SeqNo(0) => "base sequence 0: sequences are as stored".to_owned(),
         seq => format!("base sequence {seq}: ingested, the manifest has the sequence"),
     };
-    field(FIELD_BASE, FIELD_ZERO, base_seq);
+    field(FIELD_BASE, FIELD_KEYSPACE, base_seq);
+    field(FIELD_KEYSPACE, FIELD_ZERO, format!("keyspace {}", footer.keyspace));
     field(FIELD_ZERO, FIELD_MAJOR, "zero".to_owned());
     field(FIELD_MAJOR, FIELD_CRC, format!("version {TABLE_MAJOR}.{}", bytes[FIELD_MAJOR + 2]));
     field(FIELD_CRC, FIELD_MAGIC, "checksum".to_owned());

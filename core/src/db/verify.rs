@@ -1,5 +1,7 @@
 //! Checking every byte of a store.
 
+use kiban_formats::KeyspaceId;
+use kiban_formats::footer::FOOTER_BYTES;
 use serde::Serialize;
 
 use super::Db;
@@ -81,7 +83,7 @@ impl Db {
         store.verify_log(&mut report)?;
         for space in store.spaces() {
             for table in space.view_owned().tables() {
-                store.verify_table(table, &mut report)?;
+                store.verify_table(space.id, table, &mut report)?;
             }
         }
         Ok(report)
@@ -131,11 +133,23 @@ impl Store {
         Ok(())
     }
 
-    fn verify_table(&self, table: &TableHandle, report: &mut VerifyReport) -> Result<()> {
+    fn verify_table(
+        &self,
+        keyspace: KeyspaceId,
+        table: &TableHandle,
+        report: &mut VerifyReport,
+    ) -> Result<()> {
         let name = files::table(table.meta.no);
-        let problems = table.get(&self.tables).and_then(|table| table.verify());
+        let problems = table.get(&self.tables).and_then(|table| Ok((table.keyspace(), table.verify()?)));
         report.count(table.meta.bytes);
-        for problem in report.check(&name, problems)?.unwrap_or_default() {
+        let problems = report.check(&name, problems)?.map(|(owner, problems)| {
+            if owner != keyspace {
+                let what = format!("it is of keyspace {owner}, the manifest has it in {keyspace}");
+                report.add(&name, "footer", table.meta.bytes - FOOTER_BYTES as u64, what);
+            }
+            problems
+        });
+        for problem in problems.unwrap_or_default() {
             report.add(&name, &problem.section, problem.offset, problem.what);
         }
         Ok(())

@@ -8,7 +8,7 @@ use kiban_formats::filter::Filter;
 use kiban_formats::footer::{FOOTER_BYTES, Footer, Section};
 use kiban_formats::page::{Entry, Jumbo, Page, TableSalt};
 use kiban_formats::properties::Properties;
-use kiban_formats::{FormatError, Kind, PageNo, Problem, SeqNo, SlotNo, TableMeta};
+use kiban_formats::{FormatError, KeyspaceId, Kind, PageNo, Problem, SeqNo, SlotNo, TableMeta};
 use kiban_indexes::Probe;
 
 use super::context::TableContext;
@@ -74,6 +74,11 @@ impl Table {
             size_of::<Self>() + pages.heap_bytes() + top.resident_bytes() + properties.heap_bytes();
         let handle_reserved = context.budget.reserve(handle_bytes as u64);
         Ok(Self { pages, footer, top, properties, filter, assigned, handle_reserved, filter_reserved })
+    }
+
+    /// The keyspace it was written for.
+    pub(crate) fn keyspace(&self) -> KeyspaceId {
+        self.footer.keyspace
     }
 
     /// Bytes of memory that the open table takes, pages and filter apart.

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use kiban_formats::table::{TableEncoder, TableEntry, TableFacts, TableSink};
-use kiban_formats::{FileNo, FormatError, Level, SeqNo, StoreId, TableId, TableMeta};
+use kiban_formats::{FileNo, FormatError, KeyspaceId, Level, SeqNo, StoreId, TableId, TableMeta};
 use kiban_indexes::key_hash;
 
 use crate::error::{Error, Result};
@@ -18,6 +18,7 @@ pub(crate) struct TableOptions {
     /// The number in its file's name.
     pub(crate) no: FileNo,
     pub(crate) level: Level,
+    pub(crate) keyspace: KeyspaceId,
     pub(crate) store_id: StoreId,
     /// Random.
     pub(crate) table_id: TableId,
@@ -42,8 +43,9 @@ impl TableWriter {
     /// Creates the file.
     pub(crate) fn create(storage: &Arc<dyn Storage>, path: &Path, options: TableOptions) -> Result<Self> {
         let file = storage.create(path).map_err(|source| Error::io("create", path, source))?;
-        let TableOptions { store_id, table_id, hash_seed, filter_bits_per_key, base_seq, .. } = options;
-        let facts = TableFacts { store_id, table_id, hash_seed, filter_bits_per_key, base_seq };
+        let TableOptions { store_id, table_id, hash_seed, keyspace, filter_bits_per_key, base_seq, .. } =
+            options;
+        let facts = TableFacts { store_id, table_id, hash_seed, keyspace, filter_bits_per_key, base_seq };
         let encoder = TableEncoder::new(facts);
         Ok(Self { path: path.to_owned(), sink: FileSink(file), encoder, options })
     }

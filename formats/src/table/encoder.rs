@@ -7,7 +7,7 @@ use crate::filter::build_filter;
 use crate::footer::{FOOTER_BYTES, Footer, Section};
 use crate::page::{FirstOrdinals, NewEntry, PageBuilder, PageShape, TableSalt, encode_jumbo_head};
 use crate::properties::Properties;
-use crate::{FormatError, Kind, PageNo, SeqNo, StoreId, TableId, UNIT_BYTES};
+use crate::{FormatError, KeyspaceId, Kind, PageNo, SeqNo, StoreId, TableId, UNIT_BYTES};
 
 /// Bytes of finished pages that are handed to the sink at once.
 const APPEND_BYTES: usize = 256 << 10;
@@ -33,6 +33,8 @@ pub struct TableFacts {
     pub table_id: TableId,
     /// The store's hash seed.
     pub hash_seed: u64,
+    /// The keyspace.
+    pub keyspace: KeyspaceId,
     /// Filter bits a distinct key; 0: no filter.
     pub filter_bits_per_key: u32,
     /// [`Footer::base_seq`]; if it is not 0, all entries are added with sequence 0.
@@ -221,6 +223,7 @@ impl TableEncoder {
             top_tier: Section::default(),
             properties: Section::default(),
             base_seq: self.facts.base_seq,
+            keyspace: self.facts.keyspace,
         };
         let filter = build_filter(&self.hashes, self.facts.filter_bits_per_key);
         let mut properties = Vec::new();

@@ -3,7 +3,7 @@
 use kiban_formats::crc::crc32;
 use kiban_formats::describe::Dump;
 use kiban_formats::table::{TableEncoder, TableEntry, TableFacts, TableSink, describe_table};
-use kiban_formats::{FormatError, Kind, SeqNo, StoreId, TableId, payload_crc};
+use kiban_formats::{FormatError, KeyspaceId, Kind, SeqNo, StoreId, TableId, payload_crc};
 
 struct File(Vec<u8>);
 
@@ -21,6 +21,7 @@ fn table(entries: &[(&str, u64, Option<&[u8]>)]) -> Vec<u8> {
         store_id: StoreId(*b"the store's id.."),
         table_id: TableId(*b"the table's id.."),
         hash_seed: 0x5EED,
+        keyspace: KeyspaceId(3),
         filter_bits_per_key: 10,
         base_seq: SeqNo(0),
     });

@@ -7,7 +7,7 @@ mod trimmed;
 use std::path::Path;
 use std::sync::Arc;
 
-use kiban_formats::{FileNo, Kind, Level, SeqNo, StoreId, TableId, TableMeta, payload_crc};
+use kiban_formats::{FileNo, KeyspaceId, Kind, Level, SeqNo, StoreId, TableId, TableMeta, payload_crc};
 use kiban_indexes::{Probe, key_hash};
 
 use super::reader::Table;
@@ -96,6 +96,7 @@ impl Sample {
             store_id: STORE,
             table_id: TableId([5; 16]),
             hash_seed: HASH_SEED,
+            keyspace: KeyspaceId(0),
             filter_bits_per_key: 10,
             base_seq: SeqNo(0),
         };

@@ -8,12 +8,13 @@ use crate::filter::Filter;
 use crate::footer::{FOOTER_BYTES, Footer, Section};
 use crate::page::{Entry, TableSalt, is_jumbo, verify_jumbo, verify_page};
 use crate::properties::Properties;
-use crate::{FormatError, Kind, PageNo, SeqNo, StoreId, TableId, UNIT_BYTES, payload_crc};
+use crate::{FormatError, KeyspaceId, Kind, PageNo, SeqNo, StoreId, TableId, UNIT_BYTES, payload_crc};
 
 const FACTS: TableFacts = TableFacts {
     store_id: StoreId([0xA5; 16]),
     table_id: TableId([0x7B; 16]),
     hash_seed: 77,
+    keyspace: KeyspaceId(7),
     filter_bits_per_key: 10,
     base_seq: SeqNo(0),
 };

@@ -28,6 +28,8 @@ proptest! {
     fn entries_come_back_and_properties_count_them(entries in some_entries()) {
         let (file, summary) = encode(&entries);
         prop_assert_eq!(file.len() as u64, summary.footer.file_bytes);
+        prop_assert_eq!(summary.footer.keyspace, FACTS.keyspace);
+        prop_assert_eq!(Footer::decode(&file[file.len() - FOOTER_BYTES..], file.len() as u64), Ok(summary.footer.clone()));
         prop_assert_eq!(&read(&file).unwrap(), &entries);
         let properties = &summary.properties;
         let mut keys: Vec<&Vec<u8>> = entries.iter().map(|entry| &entry.key).collect();
