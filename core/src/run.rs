@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use kiban_formats::SeqNo;
 
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::source::{EntryRef, Source};
 use crate::table::{TableContext, TableHandle, TableSource};
 use crate::value::{Key, Value};
@@ -78,11 +78,13 @@ pub(crate) struct RunSource {
     /// The table that the cursor is in.
     at: usize,
     source: Option<TableSource>,
+    /// A table could not be opened or read: steps repeat it until a seek succeeds.
+    failed: Option<Error>,
 }
 
 impl RunSource {
     pub(crate) fn new(context: TableContext, run: Arc<Run>) -> Self {
-        Self { context, run, at: 0, source: None }
+        Self { context, run, at: 0, source: None, failed: None }
     }
 
     /// Goes to a table; `None`, off the ends, if there is no such table.
@@ -122,54 +124,79 @@ impl RunSource {
     }
 }
 
+impl RunSource {
+    /// Goes to a place, whatever was before.
+    fn place(&mut self, go: impl FnOnce(&mut Self) -> Result<()>) -> Result<()> {
+        let placed = go(self);
+        self.failed = placed.as_ref().err().cloned();
+        placed
+    }
+
+    /// Steps, unless it stands nowhere because of an error.
+    fn step(&mut self, go: impl FnOnce(&mut Self) -> Result<()>) -> Result<()> {
+        match &self.failed {
+            Some(error) => Err(error.clone()),
+            None => self.place(go),
+        }
+    }
+}
+
 impl Source for RunSource {
     fn seek(&mut self, key: &[u8], seq: SeqNo) -> Result<()> {
-        let at = self.run.at_or_after(key);
-        if let Some(source) = self.enter(Some(at))? {
-            source.seek(key, seq)?;
-        }
-        self.forward()
+        self.place(|run| {
+            let at = run.run.at_or_after(key);
+            if let Some(source) = run.enter(Some(at))? {
+                source.seek(key, seq)?;
+            }
+            run.forward()
+        })
     }
 
     fn seek_before(&mut self, key: &[u8], seq: SeqNo) -> Result<()> {
-        // All versions of a key are in one table.
-        let behind = self.run.tables.partition_point(|table| *table.meta.smallest <= *key);
-        if let Some(source) = self.enter(behind.checked_sub(1))? {
-            source.seek_before(key, seq)?;
-        }
-        self.backward()
+        self.place(|run| {
+            // All versions of a key are in one table.
+            let behind = run.run.tables.partition_point(|table| *table.meta.smallest <= *key);
+            if let Some(source) = run.enter(behind.checked_sub(1))? {
+                source.seek_before(key, seq)?;
+            }
+            run.backward()
+        })
     }
 
     fn first(&mut self) -> Result<()> {
-        if let Some(source) = self.enter(Some(0))? {
-            source.first()?;
-        }
-        Ok(())
+        self.place(|run| match run.enter(Some(0))? {
+            Some(source) => source.first(),
+            None => Ok(()),
+        })
     }
 
     fn last(&mut self) -> Result<()> {
-        if let Some(source) = self.enter(self.run.tables.len().checked_sub(1))? {
-            source.last()?;
-        }
-        Ok(())
+        self.place(|run| match run.enter(run.run.tables.len().checked_sub(1))? {
+            Some(source) => source.last(),
+            None => Ok(()),
+        })
     }
 
     fn next(&mut self) -> Result<()> {
-        if let Some(source) = &mut self.source {
-            source.next()?;
-        }
-        self.forward()
+        self.step(|run| {
+            if let Some(source) = &mut run.source {
+                source.next()?;
+            }
+            run.forward()
+        })
     }
 
     fn prev(&mut self) -> Result<()> {
-        if let Some(source) = &mut self.source {
-            source.prev()?;
-        }
-        self.backward()
+        self.step(|run| {
+            if let Some(source) = &mut run.source {
+                source.prev()?;
+            }
+            run.backward()
+        })
     }
 
     fn entry(&self) -> Option<EntryRef<'_>> {
-        self.source.as_ref()?.entry()
+        if self.failed.is_some() { None } else { self.source.as_ref()?.entry() }
     }
 
     fn key(&self) -> Key {

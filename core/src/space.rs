@@ -249,9 +249,13 @@ impl View {
         self.levels.get(tables, probe)
     }
 
-    /// One source for each memtable and table, newest first.
+    /// One source for each memtable and table, newest first. The caller has its sequence already:
+    /// what is added to an empty memtable from here on is newer than that.
     pub(crate) fn sources(&self, tables: &TableContext) -> Result<Vec<Box<dyn Source>>> {
-        let mut sources: Vec<Box<dyn Source>> = vec![Box::new(MemtableSource::new(self.active.clone()))];
+        let mut sources: Vec<Box<dyn Source>> = Vec::new();
+        if !self.active.is_empty() {
+            sources.push(Box::new(MemtableSource::new(self.active.clone())));
+        }
         sources.extend(self.sealed.iter().filter_map(|sealed| sealed.source(tables)));
         self.levels.push_sources(tables, &mut sources)?;
         Ok(sources)

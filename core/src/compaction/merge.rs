@@ -10,7 +10,7 @@ use super::{Plan, overlapping};
 use crate::error::Result;
 use crate::event::Event;
 use crate::files;
-use crate::iter::Merge;
+use crate::iter::merged;
 use crate::levels::{Levels, LevelsChange};
 use crate::output::{NewTable, Output};
 use crate::retention::Retention;
@@ -81,7 +81,7 @@ impl Store {
         let oldest = snapshots.first().copied().unwrap_or(SeqNo::MAX);
         let mut retention = Retention::new(snapshots);
         let mut below = Below::new(&plan.levels, plan.output);
-        let mut merge = Merge::new(self.merge_sources(plan)?);
+        let mut merge = merged(self.merge_sources(plan)?);
         merge.first()?;
         let mut until_look = ENTRIES_A_LOOK;
         while let Some(entry) = merge.entry() {

@@ -2,8 +2,8 @@
 //!
 //! A binary heap of source numbers by the entry each source stands on. When the top source
 //! moves, its number sinks to its place; where one source holds most of the data, as the
-//! deepest level does, it mostly stays at the top, which costs two comparisons. A merge of one
-//! source goes straight through.
+//! deepest level does, it mostly stays at the top, which costs two comparisons. One source is
+//! read by itself, without a heap.
 
 use std::cmp::Ordering;
 
@@ -18,7 +18,7 @@ use crate::value::{Key, Value};
 ///
 /// An error of any source is an error of the merge: steps repeat it until a mover that does not
 /// depend on the place (`seek`, `seek_before`, `first`, `last`) succeeds.
-pub(crate) struct Merge {
+pub(super) struct Merge {
     sources: Vec<Box<dyn Source>>,
     /// Numbers of the sources that stand on an entry; the first is the current one.
     heap: Vec<usize>,
@@ -26,9 +26,20 @@ pub(crate) struct Merge {
     error: Option<Error>,
 }
 
+/// All entries of these sources, in order.
+pub(crate) fn merged(mut sources: Vec<Box<dyn Source>>) -> Box<dyn Source> {
+    match sources.pop() {
+        Some(only) if sources.is_empty() => only,
+        last => {
+            sources.extend(last);
+            Box::new(Merge::new(sources))
+        }
+    }
+}
+
 impl Merge {
     /// A merge of these sources, in any order. It stands nowhere.
-    pub(crate) fn new(sources: Vec<Box<dyn Source>>) -> Self {
+    pub(super) fn new(sources: Vec<Box<dyn Source>>) -> Self {
         Self { sources, heap: Vec::new(), forward: true, error: None }
     }
 

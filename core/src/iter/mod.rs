@@ -3,7 +3,7 @@
 //! ```text
 //! Iter, Cursor      public; owned keys and values, movers, stickiness of errors
 //!   Visible         one entry a key: the newest the snapshot sees, no tombstones, inside the bounds
-//!     Merge         all sources as one sorted stream of versions
+//!     merged        all sources as one sorted stream of versions; of one source, that one
 //!       Source ...  memtables and tables
 //! ```
 
@@ -20,7 +20,7 @@ use crate::error::Result;
 use crate::source::Source;
 
 pub(crate) use bounds::Bounds;
-pub(crate) use merge::Merge;
+pub(crate) use merge::merged;
 
 pub use cursor::Cursor;
 pub use iter::Iter;

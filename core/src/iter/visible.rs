@@ -10,7 +10,7 @@
 
 use kiban_formats::{Kind, SeqNo};
 
-use super::{Bounds, Merge, ReadView};
+use super::{Bounds, ReadView, merged};
 use crate::error::{Error, Result};
 use crate::source::Source;
 use crate::value::{Key, Value};
@@ -37,7 +37,7 @@ enum Place {
 
 /// The movers of [`Cursor`](super::Cursor), over a merge. Each says whether it stands on a key.
 pub(crate) struct Visible {
-    merge: Merge,
+    merge: Box<dyn Source>,
     snapshot: SeqNo,
     bounds: Bounds,
     place: Place,
@@ -50,7 +50,7 @@ pub(crate) struct Visible {
 impl Visible {
     /// Over the sources of `view`. It has not moved yet.
     pub(crate) fn open(view: &dyn ReadView, bounds: Bounds) -> Result<Self> {
-        let (merge, snapshot) = (Merge::new(view.sources()?), view.snapshot());
+        let (merge, snapshot) = (merged(view.sources()?), view.snapshot());
         let (key, target) = (Vec::new(), Vec::new());
         Ok(Self { merge, snapshot, bounds, place: Place::Fresh, key, target })
     }

@@ -1,5 +1,6 @@
 //! What all tables of a store share.
 
+use std::ops::Deref;
 use std::sync::Arc;
 
 use kiban_formats::{Level, StoreId};
@@ -17,31 +18,43 @@ const HANDLES_SHARE: u64 = 4;
 /// a handle nothing is read.
 const HANDLES_BYTES_MIN: u64 = 1 << 20;
 
-/// What all tables of a store share. Cloning shares it.
+/// What all tables of a store share. Cloning shares it, for one reference count.
 #[derive(Clone, Debug)]
-pub(crate) struct TableContext {
+pub(crate) struct TableContext(Arc<Shared>);
+
+/// See [`TableContext`].
+#[derive(Debug)]
+pub(crate) struct Shared {
     pub(super) storage: Arc<dyn Storage>,
     pub(super) store_id: StoreId,
     pub(crate) budget: Arc<Budget>,
-    pub(crate) open_tables: Arc<OpenTables>,
-    pub(super) stats: Arc<ReadStats>,
+    pub(super) open_tables: OpenTables,
+    pub(super) stats: ReadStats,
     /// Buffers of tables that are being written.
     pub(crate) writing: Gauge,
     mmap_max_level: Option<u32>,
 }
 
+impl Deref for TableContext {
+    type Target = Shared;
+    #[inline]
+    fn deref(&self) -> &Shared {
+        &self.0
+    }
+}
+
 impl TableContext {
     pub(crate) fn new(storage: Arc<dyn Storage>, settings: &Settings, store_id: StoreId) -> Self {
         let handles_bytes_max = (settings.cache_bytes / HANDLES_SHARE).max(HANDLES_BYTES_MIN);
-        Self {
+        Self(Arc::new(Shared {
             storage,
             store_id,
             budget: Budget::new(settings.cache_bytes),
-            open_tables: Arc::new(OpenTables::new(settings.open_files_max as usize, handles_bytes_max)),
-            stats: Arc::default(),
+            open_tables: OpenTables::new(settings.open_files_max as usize, handles_bytes_max),
+            stats: ReadStats::default(),
             writing: Gauge::default(),
             mmap_max_level: settings.mmap_max_level,
-        }
+        }))
     }
 
     /// Tables of this level are read through a map.

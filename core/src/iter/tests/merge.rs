@@ -6,7 +6,7 @@ use kiban_formats::SeqNo;
 use proptest::prelude::*;
 
 use super::fake::{List, ListSource, Version};
-use crate::iter::Merge;
+use crate::iter::merged;
 use crate::source::Source;
 
 #[derive(Clone, Debug)]
@@ -48,7 +48,7 @@ proptest! {
             let versions = list.iter().map(|&(key, seq)| Version::put(&[key], seq)).collect();
             Box::new(ListSource::new(&Arc::new(List::new(versions)))) as Box<dyn Source>
         });
-        let mut merge = Merge::new(sources.collect());
+        let mut merge = merged(sources.collect());
         let before = |key: u8, seq: u64| {
             sorted.partition_point(|&(k, s)| (k, u64::MAX - s) < (key, u64::MAX - seq))
         };
@@ -92,7 +92,7 @@ fn a_failed_merge_repeats_its_error_until_it_is_placed_anew() {
     let mut bad = List::new(vec![Version::put(b"a", 1), Version::put(b"c", 1)]);
     bad.bad = Some(1);
     let source = |list| Box::new(ListSource::new(&Arc::new(list))) as Box<dyn Source>;
-    let mut merge = Merge::new(vec![source(good), source(bad)]);
+    let mut merge = merged(vec![source(good), source(bad)]);
     merge.first().unwrap();
     for _ in 0..2 {
         assert!(merge.next().is_err());
