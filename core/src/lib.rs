@@ -53,7 +53,7 @@ mod stats;
 #[cfg(feature = "storage-api")]
 pub mod storage;
 #[cfg(not(feature = "storage-api"))]
-#[expect(unreachable_pub, dead_code, reason = "public and whole under the feature `storage-api`")]
+#[expect(unreachable_pub, reason = "public and whole under the feature `storage-api`")]
 mod storage;
 mod store;
 mod sync;

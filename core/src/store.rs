@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, PoisonError, RwLock, RwLockReadGuard};
 
+use kiban_formats::manifest::Change;
 use kiban_formats::{FileNo, KeyspaceId, SeqNo, StoreId};
 use kiban_indexes::{Probe, key_hash};
 
@@ -181,14 +182,24 @@ impl Store {
         synced
     }
 
-    /// Makes the whole log durable and marks its end, so that the next open can tell damage
-    /// from a torn tail everywhere in it.
+    /// Makes the whole log durable and marks its end, in it and in the manifest, so that the next
+    /// open can tell damage from a torn tail everywhere in it.
     fn seal_log(&self) -> Result<()> {
         let last = lock(&self.commit).last_seq();
         // Of a halted store this is an error, unless all that was acknowledged is durable.
         self.sync_through(last)?;
-        let mut commit = lock(&self.commit);
-        // Nothing is appended behind a broken record.
-        if commit.check_halted().is_err() { Ok(()) } else { commit.journal.append_end() }
+        let mut manifest = lock(&self.manifest);
+        let end = {
+            let mut commit = lock(&self.commit);
+            // Nothing is appended behind a broken record.
+            if commit.check_halted().is_err() {
+                return Ok(());
+            }
+            commit.journal.append_end()?
+        };
+        match end {
+            Some(end) => manifest.append(&[Change::LogEnd(end)], || self.new_file_no()),
+            None => Ok(()),
+        }
     }
 }

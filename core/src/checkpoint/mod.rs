@@ -14,7 +14,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use kiban_formats::manifest::{Change, LiveLogs, State};
+use kiban_formats::manifest::{Change, LiveLogs, LogEnd, State};
 use kiban_formats::{FileNo, SeqNo};
 
 use crate::clear::stale_tables;
@@ -97,7 +97,9 @@ impl Store {
             oldest: logs.first().map_or(next_file, |log| log.no),
             newest: logs.last().map_or(FileNo(0), |log| log.no),
         };
+        let end = logs.last().map_or_else(LogEnd::default, |log| LogEnd { no: log.no, bytes: log.bytes });
         changes.extend([Change::LastSeq(last), Change::NextFile(next_file), Change::Logs(live)]);
+        changes.push(Change::LogEnd(end));
         state.apply(&changes).map_err(|error| {
             let current = self.dir.join(names::manifest(manifest.current()));
             Error::format(&current, error)

@@ -1,8 +1,10 @@
 //! The handle of a store, and how it is opened.
 
 mod builder;
+mod directory;
 mod keyspaces;
 mod open;
+mod orphans;
 mod verify;
 
 use std::path::Path;

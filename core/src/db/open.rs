@@ -1,21 +1,23 @@
 //! Opening: lock, pointer, manifest, log, and no table.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::io;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, RwLock};
 
 use kiban_formats::log::{LogOp, LogOpKind};
-use kiban_formats::manifest::{Change, KeyspaceState, LiveLogs, STORE_VERSION, State};
+use kiban_formats::manifest::{Change, KeyspaceState, STORE_VERSION};
 use kiban_formats::{FileNo, KeyspaceId, Kind, SeqNo, StoreId, TableMeta, payload_crc};
 
 use super::DbBuilder;
+use super::directory::{Directory, check_others};
+use super::orphans::{LeftBehind, check_orphans, remove_orphans};
 use crate::commit::Commit;
 use crate::durable::Durable;
 use crate::error::{Error, ErrorKind, Result};
 use crate::event::Event;
-use crate::files::{self, FileName};
+use crate::files;
 use crate::levels::Levels;
 use crate::log::{Journal, Replay};
 use crate::manifest::ManifestStore;
@@ -23,11 +25,11 @@ use crate::settings::RecoveryMode;
 use crate::snapshot::Snapshots;
 use crate::source::EntryRef;
 use crate::space::{DEFAULT_KEYSPACE, Space, View};
-use crate::storage::{DirEntry, Lock, LockMode, Storage, random_id};
+use crate::storage::{Lock, LockMode, Storage, random_id};
 use crate::store::{LetGo, Store};
 use crate::sync::lock;
+use crate::table::TableContext;
 use crate::table::TableHandle;
-use crate::table::{self, TableContext};
 use crate::upkeep::Upkeep;
 
 /// Tells the stores of this process apart.
@@ -55,6 +57,7 @@ pub(super) fn open(builder: DbBuilder) -> Result<Arc<Store>> {
         create(&mut manifest, builder.storage.random_u64(), &next_file)?;
     }
     found.check_tables(manifest.state(), dir)?;
+    check_others(&builder, manifest.state())?;
     let store = assemble(builder, manifest, next_file, directory_lock, &found)?;
     recover(&store, &found)?;
     if !store.read_only {
@@ -85,100 +88,6 @@ fn take_lock(builder: &DbBuilder) -> Result<Option<Box<dyn Lock>>> {
         // Nobody can lock a directory without a lock file that nobody can make one in.
         Err(source) if source.kind() == io::ErrorKind::NotFound && builder.read_only => Ok(None),
         Err(source) => Err(Error::io("lock", &path, source)),
-    }
-}
-
-/// The files of the directory.
-struct Directory {
-    /// `None`: there is no directory.
-    entries: Option<Vec<DirEntry>>,
-}
-
-impl Directory {
-    fn look(storage: &dyn Storage, dir: &Path) -> Result<Self> {
-        match storage.list(dir) {
-            Ok(entries) => Ok(Self { entries: Some(entries) }),
-            Err(source) if source.kind() == io::ErrorKind::NotFound => Ok(Self { entries: None }),
-            Err(source) => Err(Error::io("list", dir, source)),
-        }
-    }
-
-    fn names(&self) -> impl Iterator<Item = (FileName<'_>, &DirEntry)> {
-        self.entries.iter().flatten().map(|entry| (FileName::parse(&entry.name), entry))
-    }
-
-    /// Whether there is a store; `false` if one is to be made.
-    fn check(&self, builder: &DbBuilder) -> Result<bool> {
-        let dir = &builder.path;
-        if self.names().any(|(name, _)| name == FileName::Current) {
-            return Ok(true);
-        }
-        // A creation that was cut short leaves a manifest at most; logs and tables come after
-        // the pointer.
-        let live = |name: &FileName<'_>| matches!(name, FileName::Table(_) | FileName::Log(_));
-        if self.names().any(|(name, _)| live(&name)) {
-            let path = dir.join(files::CURRENT);
-            return Err(Error::corruption(&path, "it is missing, and the directory has files of a store"));
-        }
-        let creating = |name: FileName<'_>| matches!(name, FileName::Manifest(_) | FileName::Temporary(_));
-        let began = self.names().any(|(name, _)| creating(name));
-        if !began && self.names().any(|(name, _)| name == FileName::Other) {
-            return Err(Error::invalid(format!("directory {} has files and is no store", dir.display())));
-        }
-        if builder.read_only || !builder.create_if_missing {
-            let message = format!("there is no store in {}", dir.display());
-            return Err(Error::new(ErrorKind::NotFound, message));
-        }
-        Ok(false)
-    }
-
-    /// Above all numbers that were used.
-    fn next_file(&self, state: &State) -> FileNo {
-        let greatest = self.names().filter_map(|(name, _)| name.no()).max();
-        let above = greatest.map_or(1, |no| no.0.saturating_add(1));
-        FileNo(above.max(state.next_file.0))
-    }
-
-    /// Log files, rising.
-    fn logs(&self) -> Vec<FileNo> {
-        let mut logs: Vec<FileNo> = self.names().filter_map(|(name, _)| as_log(name)).collect();
-        logs.sort_unstable();
-        logs
-    }
-
-    /// Refuses a store of which a table is missing or has another length.
-    fn check_tables(&self, state: &State, dir: &Path) -> Result<()> {
-        let there: HashMap<FileNo, u64> = self
-            .names()
-            .filter_map(|(name, entry)| match name {
-                FileName::Table(no) => Some((no, entry.len)),
-                _ => None,
-            })
-            .collect();
-        for table in state.keyspaces.values().flat_map(|space| &space.tables) {
-            let path = dir.join(files::table(table.no));
-            match there.get(&table.no) {
-                None => {
-                    return Err(Error::corruption(
-                        &path,
-                        "the manifest names this table, and it is not there",
-                    ));
-                }
-                Some(len) if *len != table.bytes => {
-                    let what = format!("it has {len} bytes, the manifest says {}", table.bytes);
-                    return Err(Error::corruption(&path, what));
-                }
-                Some(_) => {}
-            }
-        }
-        Ok(())
-    }
-}
-
-fn as_log(name: FileName<'_>) -> Option<FileNo> {
-    match name {
-        FileName::Log(no) => Some(no),
-        _ => None,
     }
 }
 
@@ -254,10 +163,10 @@ fn levels(storage: &Arc<dyn Storage>, dir: &Path, space: &KeyspaceState) -> Leve
 /// Replays the log into memtables, flushing those that become full, and removes what no
 /// manifest names.
 fn recover(store: &Arc<Store>, found: &Directory) -> Result<()> {
-    let (live, last_seq, next_keyspace) = {
+    let (live, end, last_seq, next_keyspace) = {
         let manifest = lock(&store.manifest);
         let state = manifest.state();
-        (state.logs, state.last_seq, state.next_keyspace)
+        (state.logs, state.log_end, state.last_seq, state.next_keyspace)
     };
     let logs = found.logs();
     let replay = Replay {
@@ -266,13 +175,19 @@ fn recover(store: &Arc<Store>, found: &Directory) -> Result<()> {
         store_id: store.id,
         files: &logs,
         live,
+        end,
         last_seq,
         mode: store.settings.recovery,
     };
     let recovered = replay.run(|seq, op| replay_one(store, next_keyspace, seq, op))?;
     store.visible.store(recovered.last_seq.0, Ordering::Release);
     let (operations, truncated_bytes) = (recovered.operations, recovered.truncated_bytes);
-    let discarded = recovered.discarded.clone();
+    let left = LeftBehind {
+        live_logs: live,
+        discarded: recovered.discarded.clone(),
+        // Given up in part, or as a whole.
+        end_is_lost: recovered.logs.iter().all(|log| log.no != end.no || log.bytes < end.bytes),
+    };
     let log_files = recovered.logs.len();
     if store.settings.recovery == RecoveryMode::Strict {
         check_orphans(store, found, recovered.last_seq)?;
@@ -288,7 +203,7 @@ fn recover(store: &Arc<Store>, found: &Directory) -> Result<()> {
     if store.read_only {
         return Ok(());
     }
-    remove_orphans(store, found, live, &discarded)?;
+    remove_orphans(store, found, &left)?;
     if log_files > LOG_FILES_AT_OPEN_MAX { flush_all(store) } else { Ok(()) }
 }
 
@@ -344,75 +259,4 @@ fn replay_one(store: &Arc<Store>, next_keyspace: u32, seq: SeqNo, op: &LogOp<'_>
 fn flush_sealed(store: &Store, space: &Space) -> Result<()> {
     let count = space.view().sealed.len();
     (0..count).try_for_each(|_| store.flush_oldest(space))
-}
-
-/// A table that the manifest does not name is what a crash left of a flush, and the log has all
-/// that is in it. If it has not, the manifest lost an edit that was durable.
-fn check_orphans(store: &Store, found: &Directory, last_seq: SeqNo) -> Result<()> {
-    let manifest = lock(&store.manifest);
-    let named: HashSet<FileNo> =
-        manifest.state().keyspaces.values().flat_map(|space| &space.tables).map(|table| table.no).collect();
-    for (name, entry) in found.names() {
-        let FileName::Table(no) = name else { continue };
-        if named.contains(&no) {
-            continue;
-        }
-        let path = store.dir.join(&entry.name);
-        if table::greatest_seq(&store.tables, &path)?.is_some_and(|seq| seq > last_seq) {
-            let current = store.dir.join(files::manifest(manifest.current()));
-            let what = format!(
-                "it does not name table {no}, and the log lacks what is in that: records are missing"
-            );
-            return Err(Error::corruption(&current, what));
-        }
-    }
-    Ok(())
-}
-
-/// Removes unfinished files and numbered ones that nothing names. Numbers of what goes stay used.
-fn remove_orphans(store: &Store, found: &Directory, live_logs: LiveLogs, discarded: &[FileNo]) -> Result<()> {
-    let mut manifest = lock(&store.manifest);
-    let state = manifest.state();
-    // Also those of an ingest that so far only the log names.
-    let views: Vec<_> = store.spaces().iter().map(|space| space.view_owned()).collect();
-    let live: HashSet<FileNo> = {
-        let named = state.keyspaces.values().flat_map(|space| &space.tables).map(|table| table.no);
-        named.chain(views.iter().flat_map(|view| view.tables()).map(|table| table.meta.no)).collect()
-    };
-    let is_orphan = |name: FileName<'_>| match name {
-        FileName::Temporary(_) => true,
-        FileName::Manifest(no) => no != manifest.current(),
-        FileName::Log(no) => no < live_logs.oldest || discarded.contains(&no),
-        FileName::Table(no) | FileName::Sidecar(no, _) => !live.contains(&no),
-        FileName::Lock | FileName::Current | FileName::Other => false,
-    };
-    let orphans: Vec<_> = found.names().filter(|(name, _)| is_orphan(*name)).collect();
-    let mut changes = Vec::new();
-    let greatest = orphans.iter().filter_map(|(name, _)| name.no()).max();
-    if greatest.is_some_and(|no| no >= state.next_file) {
-        changes.push(Change::NextFile(FileNo(store.next_file.load(Ordering::Relaxed))));
-    }
-    if state.logs.newest >= state.logs.oldest && discarded.contains(&state.logs.newest) {
-        // The manifest must not ask for a log that goes.
-        let kept = found.logs().into_iter().rfind(|no| !discarded.contains(no));
-        changes.push(Change::Logs(LiveLogs { newest: kept.unwrap_or(FileNo(0)), ..state.logs }));
-    }
-    if !changes.is_empty() {
-        manifest.append(&changes, || store.new_file_no())?;
-    }
-    if !orphans.is_empty() {
-        manifest.make_durable(|| store.new_file_no())?;
-    }
-    // Listeners are called with no lock held. Nobody else has the store yet.
-    let orphans: Vec<_> = orphans.iter().map(|(_, entry)| store.dir.join(&entry.name)).collect();
-    drop(manifest);
-    for path in orphans {
-        match store.storage.remove(&path) {
-            Err(source) if source.kind() != io::ErrorKind::NotFound => {
-                return Err(Error::io("remove", &path, source));
-            }
-            _ => store.listener.tell(|| Event::OrphanRemoved { file: path }),
-        }
-    }
-    Ok(())
 }

@@ -109,7 +109,7 @@ impl Store {
     fn verify_log(&self, report: &mut VerifyReport) -> Result<()> {
         // Held on to, so that no flush lets a log go that these say is needed.
         let manifest = lock(&self.manifest);
-        let (live, last_seq) = (manifest.state().logs, manifest.state().last_seq);
+        let state = manifest.state();
         let commit = lock(&self.commit);
         let logs = commit.journal.files();
         let replay = Replay {
@@ -117,8 +117,9 @@ impl Store {
             dir: &self.dir,
             store_id: self.id,
             files: &logs,
-            live,
-            last_seq,
+            live: state.logs,
+            end: state.log_end,
+            last_seq: state.last_seq,
             mode: self.settings.recovery,
         };
         let read = replay.run(|_, _| Ok(()));

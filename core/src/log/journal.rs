@@ -8,7 +8,7 @@ use kiban_formats::frame::{
     FILE_HEADER_BYTES, FRAME_HEADER_BYTES, FileHeader, FileKind, FrameHeader, frame_tail,
 };
 use kiban_formats::log::{BATCH, END, LogOpKind, LogOps, batch_header};
-use kiban_formats::manifest::LiveLogs;
+use kiban_formats::manifest::{LiveLogs, LogEnd};
 use kiban_formats::{FileNo, KeyspaceId, SeqNo, StoreId, TableMeta, varint};
 
 use super::{LiveLog, Recovered};
@@ -39,6 +39,8 @@ pub(crate) struct Journal {
     named: FileNo,
     /// All operations up to this sequence are durable.
     durable: SeqNo,
+    /// Files up to this number were there when the store was opened.
+    found: FileNo,
     /// During recovery: what the manifest says is needed, which stays so.
     recovering: Option<LiveLogs>,
     scratch: Vec<u8>,
@@ -92,6 +94,7 @@ impl Journal {
         rotate_bytes: u64,
         (logs, live): (Vec<FileNo>, LiveLogs),
     ) -> Self {
+        let found = logs.last().copied().unwrap_or_default();
         Self {
             dir,
             storage,
@@ -104,6 +107,7 @@ impl Journal {
             unsynced: logs,
             named: FileNo(0),
             durable: SeqNo(0),
+            found,
             recovering: Some(live),
             scratch: Vec::new(),
         }
@@ -214,14 +218,17 @@ impl Journal {
     }
 
     /// Ends the active file in order and makes it durable: `last` and all before it are durable
-    /// already, and the mark says so.
-    pub(crate) fn append_end(&mut self) -> Result<()> {
-        if self.active.is_none() {
-            return Ok(());
+    /// already, and the mark says so. Where the log ends then; `None`: where it ended when the
+    /// store was opened, or nowhere.
+    pub(crate) fn append_end(&mut self) -> Result<Option<LogEnd>> {
+        if self.active.is_some() {
+            self.append(END, &[])?;
         }
-        self.append(END, &[])?;
-        let Some(active) = &mut self.active else { return Ok(()) };
-        active.file.sync().map_err(|source| Error::io("sync", &active.path, source))
+        if let Some(active) = &mut self.active {
+            active.file.sync().map_err(|source| Error::io("sync", &active.path, source))?;
+        }
+        let newest = self.active.as_ref().map(|active| &active.log).or(self.sealed.back());
+        Ok(newest.filter(|log| log.no > self.found).map(|log| LogEnd { no: log.no, bytes: log.bytes }))
     }
 
     fn append(&mut self, kind: u8, payload: &[&[u8]]) -> Result<()> {

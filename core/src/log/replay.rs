@@ -14,7 +14,7 @@ use kiban_formats::frame::{
     FILE_HEADER_BYTES, FileHeader, FileKind, Frame, FrameReader, Input, Next, ReadError, Tail,
 };
 use kiban_formats::log::{BATCH, END, LogBatch, LogOp};
-use kiban_formats::manifest::LiveLogs;
+use kiban_formats::manifest::{LiveLogs, LogEnd};
 use kiban_formats::{FileNo, FormatError, KeyspaceId, Problem, SeqNo, StoreId};
 
 use crate::error::{Error, ErrorKind, Result};
@@ -63,6 +63,8 @@ pub(crate) struct Replay<'a> {
     pub(crate) files: &'a [FileNo],
     /// What the manifest says is needed.
     pub(crate) live: LiveLogs,
+    /// Where the log ended when the store was last closed in order.
+    pub(crate) end: LogEnd,
     /// The greatest sequence that the manifest knows of.
     pub(crate) last_seq: SeqNo,
     pub(crate) mode: RecoveryMode,
@@ -151,6 +153,7 @@ impl Replay<'_> {
                 }
             }
         }
+        self.check_end(&logs)?;
         // Of two files that follow the same one, or none, the earlier was dropped by a recovery.
         let mut chain: Vec<LogFile> = Vec::new();
         for log in logs {
@@ -160,6 +163,23 @@ impl Replay<'_> {
             chain.push(log);
         }
         Ok(chain)
+    }
+
+    /// Refuses a log that lost what it held when the store was closed. Nothing that comes later
+    /// could tell: a power cut may take the end of a log that was not closed.
+    fn check_end(&self, logs: &[LogFile]) -> Result<()> {
+        let LogEnd { no, bytes } = self.end;
+        if no.0 == 0 || no < self.live.oldest {
+            return Ok(());
+        }
+        let what = match logs.iter().find(|log| log.header.no == no) {
+            None => "the store was closed with this log, and it is not there".to_owned(),
+            Some(log) if log.len < bytes => {
+                format!("it has {} bytes, and had {bytes} when the store was closed", log.len)
+            }
+            Some(_) => return Ok(()),
+        };
+        self.refuse(Error::corruption(&self.dir.join(files::log(no)), what))
     }
 
     /// Opens a file and reads its header; `None` if the header never reached the disk.

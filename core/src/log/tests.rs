@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use kiban_formats::log::LogOps;
-use kiban_formats::manifest::LiveLogs;
+use kiban_formats::manifest::{LiveLogs, LogEnd};
 use kiban_formats::{FileNo, KeyspaceId, SeqNo, StoreId};
 
 use super::{Journal, Recovered, Replay};
@@ -48,6 +48,7 @@ impl Fixture {
             store_id: STORE,
             files: &files,
             live,
+            end: LogEnd::default(),
             last_seq: self.last_seq,
             mode,
         };

@@ -83,6 +83,10 @@ impl Storage for CountingStorage {
         self.inner.list(dir)
     }
 
+    fn list_others(&self, dir: &Path) -> io::Result<Vec<String>> {
+        self.inner.list_others(dir)
+    }
+
     fn open(&self, path: &Path) -> io::Result<Arc<dyn ReadFile>> {
         self.count(path, |file| file.opens += 1);
         Ok(Arc::new(self.file(path, self.inner.open(path)?)))

@@ -103,6 +103,11 @@ pub trait Storage: Send + Sync + Debug {
     /// The plain files of a directory, in no order; a name that is no UTF-8 is shown with
     /// replacement characters. `NotFound` if there is no such directory.
     fn list(&self, dir: &Path) -> io::Result<Vec<DirEntry>>;
+    /// The names of a directory that are no plain files, in no order. A storage that has none but
+    /// directories that the engine made need not say.
+    fn list_others(&self, _dir: &Path) -> io::Result<Vec<String>> {
+        Ok(Vec::new())
+    }
     /// Opens a file for reading. `NotFound` if there is none.
     fn open(&self, path: &Path) -> io::Result<Arc<dyn ReadFile>>;
     /// Makes a new file, mode 0600; `AlreadyExists` if the name is taken.

@@ -17,6 +17,15 @@ pub struct LiveLogs {
     pub newest: FileNo,
 }
 
+/// Where a log ended when a store was closed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct LogEnd {
+    /// The newest log then, 0 if there is none to speak of. As long as it is needed it is there.
+    pub no: FileNo,
+    /// Its bytes, all durable. It is never shorter again.
+    pub bytes: u64,
+}
+
 /// One change of a store's state.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Change {
@@ -83,6 +92,8 @@ pub enum Change {
     Logs(LiveLogs),
     /// Keyspace ids below this were used.
     NextKeyspace(u32),
+    /// The store was closed in order.
+    LogEnd(LogEnd),
 }
 
 /// The bytes of a list of changes.
@@ -157,6 +168,11 @@ fn encode_fields(change: &Change, out: &mut Vec<u8>) -> u8 {
             varint::encode((*id).into(), out);
             12
         }
+        Change::LogEnd(end) => {
+            varint::encode(end.no.0, out);
+            varint::encode(end.bytes, out);
+            13
+        }
     }
 }
 
@@ -207,6 +223,7 @@ fn decode_fields(tag: u8, fields: &mut Fields<'_>) -> Result<Option<Change>, For
         10 => Change::Flushed { keyspace: keyspace(fields)?, seq: seq(fields)? },
         11 => Change::Logs(LiveLogs { oldest: file(fields)?, newest: file(fields)? }),
         12 => Change::NextKeyspace(fields.varint_u32()?),
+        13 => Change::LogEnd(LogEnd { no: file(fields)?, bytes: fields.varint()? }),
         _ => return Ok(None),
     }))
 }

@@ -17,6 +17,7 @@
 //! | 10 | `Flushed` | keyspace varint, sequence varint |
 //! | 11 | `Logs` | oldest varint, newest varint |
 //! | 12 | `NextKeyspace` | id varint |
+//! | 13 | `LogEnd` | number varint, bytes varint |
 //!
 //! A *table* is: number varint, level u8, id 16 bytes, then varints: bytes, entries, keys,
 //! tombstones, least and greatest sequence; then smallest and largest key, each sized. *Sized*
@@ -31,7 +32,7 @@ mod describe;
 mod state;
 mod table_meta;
 
-pub use change::{Change, LiveLogs, decode_changes, encode_changes};
+pub use change::{Change, LiveLogs, LogEnd, decode_changes, encode_changes};
 pub use describe::describe_manifest;
 pub use state::{KeyspaceState, State};
 pub use table_meta::TableMeta;

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{Change, LiveLogs, SECTION, STORE_VERSION, TableMeta};
+use super::{Change, LiveLogs, LogEnd, SECTION, STORE_VERSION, TableMeta};
 use crate::{FileNo, FormatError, KeyspaceId, Level, Problem, SeqNo};
 
 /// A keyspace as the manifest knows it.
@@ -33,6 +33,8 @@ pub struct State {
     pub next_keyspace: u32,
     /// The logs that must exist.
     pub logs: LiveLogs,
+    /// Where the log ended when the store was last closed in order.
+    pub log_end: LogEnd,
     /// The keyspaces.
     pub keyspaces: BTreeMap<KeyspaceId, KeyspaceState>,
     /// The numbers of all tables.
@@ -134,6 +136,7 @@ impl State {
                 }
                 self.logs = *logs;
             }
+            Change::LogEnd(end) => self.log_end = *end,
             Change::NextKeyspace(id) => self.next_keyspace = self.next_keyspace.max(*id),
         }
         Ok(())
@@ -163,6 +166,9 @@ impl State {
             Change::LastSeq(self.last_seq),
             Change::Logs(self.logs),
         ];
+        if self.log_end != LogEnd::default() {
+            changes.push(Change::LogEnd(self.log_end));
+        }
         for (id, space) in &self.keyspaces {
             let (name, options) = (space.name.clone(), space.options.clone());
             changes.push(Change::AddKeyspace { id: *id, name, options });

@@ -35,6 +35,7 @@ fn changes() -> Vec<Change> {
         Change::Flushed { keyspace, seq: SeqNo(12) },
         Change::Logs(LiveLogs { oldest: FileNo(7), newest: FileNo(8) }),
         Change::DropKeyspace(KeyspaceId(4)),
+        Change::LogEnd(LogEnd { no: FileNo(8), bytes: 3000 }),
     ]
 }
 
@@ -128,6 +129,7 @@ fn a_number_beyond_all_files_is_refused() {
     for change in [
         Change::NextFile(FileNo(u64::MAX)),
         Change::Logs(LiveLogs { oldest: FileNo(u64::MAX), newest: FileNo(0) }),
+        Change::LogEnd(LogEnd { no: FileNo(u64::MAX), bytes: 0 }),
         Change::AddTable { keyspace: KeyspaceId(0), table: table(FileNo::MAX.0 + 1, 0) },
         Change::LastSeq(SeqNo(SeqNo::MAX.0 + 1)),
     ] {

@@ -52,22 +52,22 @@ impl Storage for FsStorage {
 
     fn list(&self, dir: &Path) -> io::Result<Vec<DirEntry>> {
         let mut entries = Vec::new();
-        for entry in fs::read_dir(dir)? {
-            let entry = entry?;
-            match entry.metadata() {
-                Ok(facts) if facts.is_file() => {
-                    entries.push(DirEntry {
-                        name: entry.file_name().to_string_lossy().into_owned(),
-                        len: facts.len(),
-                    });
-                }
-                Ok(_) => {}
-                // Taken away while we look.
-                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-                Err(error) => return Err(error),
+        for_each_name(dir, |name, facts| {
+            if facts.is_file() {
+                entries.push(DirEntry { name, len: facts.len() });
             }
-        }
+        })?;
         Ok(entries)
+    }
+
+    fn list_others(&self, dir: &Path) -> io::Result<Vec<String>> {
+        let mut others = Vec::new();
+        for_each_name(dir, |name, facts| {
+            if !facts.is_file() {
+                others.push(name);
+            }
+        })?;
+        Ok(others)
     }
 
     fn open(&self, path: &Path) -> io::Result<Arc<dyn ReadFile>> {
@@ -160,6 +160,19 @@ fn parent_of(path: &Path) -> &Path {
         Some(parent) if !parent.as_os_str().is_empty() => parent,
         _ => Path::new("."),
     }
+}
+
+/// Looks at all names of a directory. What is taken away meanwhile is passed over.
+fn for_each_name(dir: &Path, mut look: impl FnMut(String, &fs::Metadata)) -> io::Result<()> {
+    for entry in fs::read_dir(dir)? {
+        let entry = entry?;
+        match entry.metadata() {
+            Ok(facts) => look(entry.file_name().to_string_lossy().into_owned(), &facts),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(())
 }
 
 /// Opens a plain file. A directory would open as well, and only its reads would fail.
