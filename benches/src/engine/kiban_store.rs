@@ -29,8 +29,9 @@ pub(super) fn build(dir: &Path, load: &Load<'_>) -> kiban::Result<()> {
     let records = db.default_keyspace();
     load.in_batches(|batch: &Batch| {
         let mut writes = WriteBatch::new();
-        batch.iter().for_each(|(key, value)| writes.put(&records, key, value));
-        db.write(writes)
+        batch.records.iter().for_each(|(key, value)| writes.put(&records, key, value));
+        db.write(writes)?;
+        if batch.is_flushed { records.flush() } else { Ok(()) }
     })?;
     records.flush()?;
     db.wait_idle()?;
@@ -147,5 +148,29 @@ impl Store for KibanStore {
 
     fn close(self: Box<Self>) -> Result<(), String> {
         self.db.close().map_err(|error| error.to_string())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::keys::W1;
+
+    /// Tables by level, of 5,000 records.
+    fn tables(layout: Layout) -> Vec<u64> {
+        let (dir, set) = (tempfile::tempdir().unwrap(), W1::new(5_000, 1));
+        build(dir.path(), &Load { set: &set, layout, seed: 1 }).unwrap();
+        let db = Db::open(dir.path()).unwrap();
+        assert_eq!(db.default_keyspace().iter().count(), 5_000, "{layout:?}");
+        let stats = db.stats();
+        let levels = stats.keyspaces.iter().flat_map(|keyspace| &keyspace.levels);
+        levels.map(|level| level.tables).filter(|tables| *tables > 0).collect()
+    }
+
+    #[test]
+    fn bulk_is_one_sorted_run_and_normal_is_more() {
+        assert_eq!(tables(Layout::Bulk), [1]);
+        let normal = tables(Layout::Normal);
+        assert!(normal.iter().sum::<u64>() > 1, "{normal:?}");
     }
 }

@@ -5,6 +5,9 @@ use crate::rng::SplitMix;
 
 /// Records of one batch while loading.
 const BATCH_RECORDS: usize = 1_000;
+/// Parts of a shuffled load, whole batches, that are flushed one by one, whatever its size: few
+/// records make levels too.
+const FLUSHES: usize = 8;
 /// Part of the seed that shuffles.
 const SHUFFLE_PART: u64 = 0x7368_7566;
 
@@ -13,8 +16,8 @@ const SHUFFLE_PART: u64 = 0x7368_7566;
 pub(crate) enum Layout {
     /// Loaded in key order; one sorted run.
     Bulk,
-    /// Loaded in shuffled batches of 1,000 with flushes on the way, then left alone until
-    /// compaction rests.
+    /// Loaded in shuffled batches of 1,000, flushed after every eighth part and at the end, then
+    /// left alone until compaction rests.
     Normal,
 }
 
@@ -56,20 +59,29 @@ pub(crate) struct Load<'a> {
     pub(crate) seed: u64,
 }
 
-/// Keys and values of one batch.
-pub(crate) type Batch = Vec<(Vec<u8>, Vec<u8>)>;
+/// Some of the records.
+pub(crate) struct Batch {
+    /// Keys and values.
+    pub(crate) records: Vec<(Vec<u8>, Vec<u8>)>,
+    /// Whether a store with memtables flushes them now.
+    pub(crate) is_flushed: bool,
+}
 
 impl Load<'_> {
     /// Hands over all records in batches; stops at the first error.
     pub(crate) fn in_batches<E>(&self, mut take: impl FnMut(&Batch) -> Result<(), E>) -> Result<(), E> {
-        for ranks in self.layout.order(self.set.len(), self.seed).chunks(BATCH_RECORDS) {
+        let order = self.layout.order(self.set.len(), self.seed);
+        let batches = order.len().div_ceil(BATCH_RECORDS);
+        let part = batches.div_ceil(FLUSHES);
+        for (no, ranks) in order.chunks(BATCH_RECORDS).enumerate() {
             let record = |rank: &usize| {
                 let (mut key, mut value) = (Vec::new(), Vec::new());
                 self.set.key(*rank, &mut key);
                 self.set.value(*rank, &mut value);
                 (key, value)
             };
-            take(&ranks.iter().map(record).collect())?;
+            let is_flushed = self.layout == Layout::Normal && ((no + 1) % part == 0 || no + 1 == batches);
+            take(&Batch { records: ranks.iter().map(record).collect(), is_flushed })?;
         }
         Ok(())
     }
@@ -86,8 +98,8 @@ mod tests {
         let mut batches = Vec::new();
         let load = Load { set: &set, layout, seed: 1 };
         let done: Result<(), ()> = load.in_batches(|batch| {
-            batches.push(batch.len());
-            keys.extend(batch.iter().map(|(key, _)| key.clone()));
+            batches.push(batch.records.len());
+            keys.extend(batch.records.iter().map(|(key, _)| key.clone()));
             Ok(())
         });
         assert_eq!((done, batches), (Ok(()), vec![1_000, 1_000, 500]));
@@ -111,5 +123,24 @@ mod tests {
         some.dedup();
         assert_eq!((some.len(), some.iter().all(|rank| *rank < 1_000)), (300, true));
         assert_eq!(shuffled(5, 9, 1).len(), 5);
+    }
+
+    #[test]
+    fn a_shuffled_load_is_flushed_after_every_eighth_part_and_at_its_end() {
+        let flushes = |layout| {
+            let set = W1::new(20_500, 1);
+            let (mut at, mut flushes) = (0, Vec::new());
+            let load = Load { set: &set, layout, seed: 1 };
+            let done: Result<(), ()> = load.in_batches(|batch| {
+                at += batch.records.len();
+                flushes.extend(batch.is_flushed.then_some(at));
+                Ok(())
+            });
+            assert_eq!(done, Ok(()));
+            flushes
+        };
+        assert_eq!(flushes(Layout::Bulk), Vec::<usize>::new());
+        let each = [3_000, 6_000, 9_000, 12_000, 15_000, 18_000, 20_500];
+        assert_eq!(flushes(Layout::Normal), each);
     }
 }

@@ -72,11 +72,12 @@ pub struct Cell {
     pub shape: String,
     /// Records.
     pub n: u64,
-    /// How the records were loaded.
+    /// How the records were loaded: `bulk` or `normal`; `empty` if the store held none.
     pub layout: String,
-    /// Cache in MiB; of the floor: the cache of the accessors it ran beside.
+    /// Cache in MiB; of the floor, and of a control without one: the cache of the accessors it
+    /// ran beside.
     pub cache_mib: Option<u64>,
-    /// `mmap` or `pread`; of the floor: of the accessors it ran beside.
+    /// `mmap` or `pread`; of the floor and of controls: of the accessors they ran beside.
     pub read: Option<String>,
     /// What was asked.
     pub stage: String,

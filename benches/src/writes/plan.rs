@@ -248,7 +248,10 @@ mod tests {
             match plan.put(op) {
                 Some(value) => {
                     puts += 1;
-                    model.insert(plan.key(op).to_vec(), value.to_vec());
+                    let before = model.insert(plan.key(op).to_vec(), value.to_vec());
+                    let (mut first, rank) = (Vec::new(), plan.ops[op].rank);
+                    set.value(rank, &mut first);
+                    assert!(before.is_some() && first != value, "a put of what was there would not be seen");
                 }
                 None => {
                     let mut answers = Answers::default();

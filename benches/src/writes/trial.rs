@@ -157,19 +157,15 @@ fn read_back(store: &mut dyn Store, plan: &WritePlan, set: &dyn KeySet) -> Resul
             checked += 1;
         })
         .map_err(Failure::Error)?;
-    drop_unless(wrong)?;
-    match right.next() {
-        None => Ok(checked),
-        Some(rank) => {
+    match (wrong, right.next()) {
+        (Some(sentence), _) => Err(Failure::Told(sentence)),
+        (None, None) => Ok(checked),
+        (None, Some(rank)) => {
             right_key.clear();
             set.key(rank, &mut right_key);
             Err(Failure::Told(format!("read back: key \"{}\" is missing", right_key.escape_ascii())))
         }
     }
-}
-
-fn drop_unless(wrong: Option<String>) -> Result<(), Failure> {
-    wrong.map_or(Ok(()), |sentence| Err(Failure::Told(sentence)))
 }
 
 fn copy_files(from: &Path, to: &Path) -> io::Result<()> {

@@ -37,19 +37,20 @@ fn build_inner(dir: &Path, load: &Load<'_>) -> fjall::Result<()> {
         Layout::Bulk => {
             let mut ingestion = records.start_ingestion()?;
             load.in_batches(|batch| {
-                batch.iter().try_for_each(|(key, value)| ingestion.write(key.as_slice(), value.as_slice()))
+                let mut all = batch.records.iter();
+                all.try_for_each(|(key, value)| ingestion.write(key.as_slice(), value.as_slice()))
             })?;
             ingestion.finish()?;
         }
         Layout::Normal => {
-            load.in_batches(|records_of_batch| {
-                let mut batch = db.batch();
-                for (key, value) in records_of_batch {
-                    batch.insert(&records, key.as_slice(), value.as_slice());
+            load.in_batches(|batch| {
+                let mut writes = db.batch();
+                for (key, value) in &batch.records {
+                    writes.insert(&records, key.as_slice(), value.as_slice());
                 }
-                batch.commit()
+                writes.commit()?;
+                if batch.is_flushed { records.rotate_memtable_and_wait() } else { Ok(()) }
             })?;
-            records.rotate_memtable_and_wait()?;
             rest(&db);
         }
     }

@@ -15,7 +15,7 @@ use crate::plan::{LATEST_RECORDS, Plan};
 
 /// Bytes of addresses; the file is no longer than its data.
 const MAP_BYTES: usize = 1 << 38;
-/// Records of one transaction while loading in key order: as one bulk load would.
+/// LMDB's name for its data.
 const DATA_FILE: &str = "data.mdb";
 
 type Result<T> = std::result::Result<T, Box<dyn Error>>;
@@ -51,7 +51,7 @@ fn build_inner(dir: &Path, load: &Load<'_>) -> Result<()> {
     };
     load.in_batches(|batch| {
         let mut txn = env.write_txn()?;
-        for (key, value) in batch {
+        for (key, value) in &batch.records {
             records.put_with_flags(&mut txn, flags, key, value)?;
         }
         txn.commit()
