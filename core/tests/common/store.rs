@@ -39,7 +39,11 @@ pub(crate) struct Store {
 
 impl Store {
     pub(crate) fn open(storage: Arc<dyn Storage>, settings: Settings) -> Result<Self> {
-        let db = Db::builder(dir()).storage(storage).settings(settings).open()?;
+        Self::open_at(dir(), storage, settings)
+    }
+
+    pub(crate) fn open_at(dir: &Path, storage: Arc<dyn Storage>, settings: Settings) -> Result<Self> {
+        let db = Db::builder(dir).storage(storage).settings(settings).open()?;
         let spaces = [db.keyspace(SPACES[0])?, db.keyspace(SPACES[1])?];
         Ok(Self { db, spaces })
     }

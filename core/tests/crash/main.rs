@@ -10,78 +10,45 @@
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking, its helpers too")]
 
-mod common {
-    pub(crate) mod env;
-    pub(crate) mod history;
-    pub(crate) mod rng;
-    pub(crate) mod seeds;
-    pub(crate) mod store;
-}
+#[path = "../common/env.rs"]
+mod env;
+#[path = "../common/history.rs"]
+mod history;
+#[path = "../common/pairs.rs"]
+mod pairs;
+#[path = "../common/rng.rs"]
+mod rng;
+#[path = "../common/seeds.rs"]
+mod seeds;
+#[path = "../common/store.rs"]
+mod store;
+mod timeline;
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
-use common::env::env_u64;
-use common::history::{Batch, Contents, SPACES, Writer, apply};
-use common::rng::Rng;
-use common::seeds::for_each_seed;
-use common::store::{Store, dir, tiny};
+use env::env_u64;
+use history::{Contents, SPACES, Writer};
 use kiban::storage::{Effect, Fault, Op, SimStorage};
-use kiban::{Db, Durability, ErrorKind, RecoveryMode, Settings};
-
-/// Batches in the order they were handed in.
-#[derive(Clone, Debug, Default)]
-struct History {
-    batches: Vec<Batch>,
-    /// So many were acknowledged; the one after them, if any, was in flight.
-    acked: usize,
-    /// So many must survive a power cut.
-    durable: usize,
-}
-
-impl History {
-    /// The contents after the first `count` batches.
-    fn contents(&self, count: usize) -> Contents {
-        let mut contents = Contents::default();
-        self.batches[..count].iter().for_each(|batch| apply(&mut contents, batch));
-        contents
-    }
-
-    /// The contents after all acknowledged batches.
-    fn now(&self) -> Contents {
-        self.contents(self.acked)
-    }
-
-    /// The greatest number of batches, at least `least`, after which the contents are `found`.
-    fn find(&self, found: &Contents, least: usize) -> Option<usize> {
-        let mut contents = self.contents(least);
-        let mut at = (contents == *found).then_some(least);
-        for (no, batch) in self.batches.iter().enumerate().skip(least) {
-            apply(&mut contents, batch);
-            if contents == *found {
-                at = Some(no + 1);
-            }
-        }
-        at
-    }
-
-    /// A store was found to hold the first `count` batches; the others never happened.
-    fn settle(&mut self, count: usize) {
-        self.batches.truncate(count);
-        self.acked = count;
-        self.durable = self.durable.min(count);
-    }
-}
+use kiban::{Db, Durability, ErrorKind, RecoveryMode, Result, Settings};
+use rng::Rng;
+use seeds::for_each_seed;
+use store::{Store, dir, tiny};
+use timeline::{Step, Timeline};
 
 /// One machine over several lives.
 struct Machine {
     rng: Rng,
     disk: SimStorage,
-    history: History,
+    history: Timeline,
     writer: Writer,
     /// What the history must still show at the next open: this many batches at least.
     least: usize,
     /// The power failed since the last write: whatever is found was on the disk, and stays.
     settled: bool,
+    /// The newest checkpoint, and what it holds.
+    checkpoint: Option<(PathBuf, Contents)>,
+    checkpoints: usize,
 }
 
 impl Machine {
@@ -89,20 +56,30 @@ impl Machine {
         Self {
             rng: Rng::new(seed),
             disk: SimStorage::new(seed),
-            history: History::default(),
+            history: Timeline::default(),
             writer: Writer::default(),
             least: 0,
             settled: false,
+            checkpoint: None,
+            checkpoints: 0,
         }
     }
 
-    /// What an open that only reads finds: nothing if there is no store, or no second keyspace,
-    /// yet.
+    /// What an open that only reads finds: nothing if there is no store yet.
     fn peek(&self) -> Option<Contents> {
-        let read = || {
+        let read = || -> Result<Contents> {
             let db = Db::builder(dir()).storage(Arc::new(self.disk.clone())).read_only(true).open()?;
-            let spaces = [db.keyspace(SPACES[0])?, db.keyspace(SPACES[1])?];
-            Store { db, spaces }.contents()
+            let mut contents = Contents::default();
+            for (name, contents) in SPACES.iter().zip(&mut contents) {
+                // Dropped, and not made anew yet.
+                if db.keyspaces()?.iter().any(|there| there == name) {
+                    for pair in db.keyspace(name)?.iter() {
+                        let (key, value) = pair?;
+                        contents.insert(key.into(), value.into());
+                    }
+                }
+            }
+            Ok(contents)
         };
         match read() {
             Ok(contents) => Some(contents),
@@ -135,10 +112,10 @@ impl Machine {
         let Some(count) = self.history.find(&contents, self.least) else {
             let anywhere = self.history.find(&contents, 0);
             panic!(
-                "found batches {anywhere:?}, must be at least {}, acknowledged {}, handed in {}",
+                "found steps {anywhere:?}, must be at least {}, acknowledged {}, handed in {}",
                 self.least,
                 self.history.acked,
-                self.history.batches.len()
+                self.history.steps.len()
             );
         };
         self.history.settle(count);
@@ -149,48 +126,100 @@ impl Machine {
     }
 
     /// Writes, flushes, syncs and reads until the machine stops or `steps` are done.
-    fn work(&mut self, store: &Store, steps: usize) {
+    fn work(&mut self, store: &mut Store, steps: usize) {
         for _ in 0..steps {
-            if self.step(store).is_err() {
-                assert!(self.disk.is_off(), "an operation failed on a machine that works");
-                return;
+            match self.step(store) {
+                Ok(durable) => self.history.durable = self.history.durable.max(durable),
+                Err(error) => {
+                    assert!(self.disk.is_off(), "an operation failed on a machine that works: {error:?}");
+                    return;
+                }
             }
         }
     }
 
-    fn step(&mut self, store: &Store) -> Result<(), ()> {
-        let done = match self.rng.below(100) {
-            0..5 => {
-                store.db.flush().map_err(report)?;
-                self.history.acked
+    /// How many steps of history are durable for sure after it.
+    fn step(&mut self, store: &mut Store) -> Result<usize> {
+        match self.rng.below(100) {
+            0..4 => {
+                store.db.flush()?;
+                Ok(self.history.acked)
             }
-            5..10 => {
-                store.db.sync().map_err(report)?;
-                self.history.acked
+            4..8 => {
+                store.db.sync()?;
+                Ok(self.history.acked)
             }
-            10..13 => {
-                let space = self.rng.pick(&store.spaces);
-                space.compact().map_err(report)?;
+            8..11 => {
                 // What is in memory is flushed first, of this keyspace only.
-                0
+                self.rng.pick(&store.spaces).compact()?;
+                Ok(0)
             }
-            13..16 => {
-                let found = store.contents().map_err(report)?;
-                assert!(found == self.history.now(), "a running store lost or made something");
-                0
+            11..14 => {
+                assert!(store.contents()? == self.history.now(), "a running store lost or made something");
+                Ok(0)
             }
-            _ => {
-                let durability =
-                    *self.rng.pick(&[Durability::Buffered, Durability::Buffered, Durability::Sync]);
-                let batch = self.writer.batch(&mut self.rng);
-                self.history.batches.push(batch);
-                store.write(&self.history.batches[self.history.acked], durability).map_err(report)?;
-                self.history.acked += 1;
-                if durability == Durability::Sync { self.history.acked } else { 0 }
-            }
-        };
-        self.history.durable = self.history.durable.max(done);
-        Ok(())
+            14..16 => self.take_checkpoint(store),
+            16..19 => self.clear_or_drop(store),
+            19..24 => self.ingest(store),
+            _ => self.write(store),
+        }
+    }
+
+    fn write(&mut self, store: &Store) -> Result<usize> {
+        let durability = *self.rng.pick(&[Durability::Buffered, Durability::Buffered, Durability::Sync]);
+        let batch = self.writer.batch(&mut self.rng);
+        self.history.steps.push(Step::Batch(batch.clone()));
+        store.write(&batch, durability)?;
+        self.history.acked += 1;
+        Ok(if durability == Durability::Sync { self.history.acked } else { 0 })
+    }
+
+    fn ingest(&mut self, store: &Store) -> Result<usize> {
+        let space = self.rng.below(SPACES.len());
+        let pairs = pairs::pairs(&mut self.writer, &mut self.rng);
+        let is_nothing = pairs.is_empty();
+        self.history.steps.push(Step::Ingest { space, pairs: pairs.clone() });
+        store.spaces[space].ingest(pairs)?;
+        self.history.acked += 1;
+        Ok(if is_nothing { 0 } else { self.history.acked })
+    }
+
+    fn clear_or_drop(&mut self, store: &mut Store) -> Result<usize> {
+        let space = self.rng.below(SPACES.len());
+        let drop = space == 1 && self.rng.percent(50);
+        self.history.steps.push(if drop { Step::Drop { space } } else { Step::Clear { space } });
+        if drop {
+            store.db.drop_keyspace(SPACES[space])?;
+        } else {
+            store.spaces[space].clear()?;
+        }
+        self.history.acked += 1;
+        let durable = self.history.acked;
+        if drop {
+            self.history.durable = self.history.durable.max(durable);
+            store.spaces[space] = store.db.keyspace(SPACES[space])?;
+        }
+        Ok(durable)
+    }
+
+    /// A store of its own, which outlives what happens to this one.
+    fn take_checkpoint(&mut self, store: &Store) -> Result<usize> {
+        self.checkpoints += 1;
+        let target = PathBuf::from(format!("/checkpoint-{}", self.checkpoints));
+        store.db.checkpoint(&target)?;
+        self.checkpoint = Some((target, self.history.now()));
+        self.check_checkpoint();
+        // The copy is durable; this store promised no more than before.
+        Ok(0)
+    }
+
+    /// A checkpoint that returned is there, and whole.
+    fn check_checkpoint(&self) {
+        let Some((target, contents)) = &self.checkpoint else { return };
+        // A machine of its own: the faults that wait are not for this.
+        let disk = self.disk.kill();
+        let copy = Store::open_at(target, Arc::new(disk), tiny()).expect("a checkpoint opens");
+        assert!(copy.contents().unwrap() == *contents, "a checkpoint differs");
     }
 
     /// The power fails, or only the process dies.
@@ -203,6 +232,7 @@ impl Machine {
             self.least = self.history.acked;
         }
         self.settled = by_power_cut;
+        self.check_checkpoint();
     }
 
     /// Lets the machine stop at some operation to come, or not at all.
@@ -222,11 +252,6 @@ impl Machine {
             _ => self.disk.inject(Fault::at(nth, Effect::Crash)),
         }
     }
-}
-
-fn report(error: kiban::Error) {
-    // Shown only if the test fails.
-    eprintln!("{error:?}");
 }
 
 /// Settings that change between lives.
@@ -249,9 +274,9 @@ fn lives(seed: u64) {
     for _ in 0..6 {
         machine.arm();
         let settings = settings(&mut machine.rng);
-        if let Some(store) = machine.open(settings) {
+        if let Some(mut store) = machine.open(settings) {
             let steps = 10 + machine.rng.below(60);
-            machine.work(&store, steps);
+            machine.work(&mut store, steps);
             if !machine.disk.is_off() && machine.rng.percent(40) && store.db.close().is_ok() {
                 machine.history.durable = machine.history.acked;
             }
@@ -299,8 +324,8 @@ fn a_power_cut_at_every_sync_keeps_all_that_is_durable() {
         if let Some(nth) = nth {
             machine.disk.inject(Fault::at_op(Op::Sync, nth, Effect::Crash));
         }
-        let store = machine.open(tiny());
-        if let Some(store) = &store {
+        let mut store = machine.open(tiny());
+        if let Some(store) = &mut store {
             machine.work(store, STEPS);
         }
         (machine, store)
@@ -320,6 +345,8 @@ fn a_power_cut_at_every_sync_keeps_all_that_is_durable() {
                 writer: machine.writer.clone(),
                 least: machine.history.durable,
                 settled: true,
+                checkpoint: machine.checkpoint.clone(),
+                checkpoints: machine.checkpoints,
             };
             after.open(tiny()).expect("no fault waits");
         }

@@ -5,26 +5,35 @@
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking, its helpers too")]
 
-mod common {
-    pub(crate) mod env;
-    pub(crate) mod history;
-    pub(crate) mod rng;
-    pub(crate) mod seeds;
-    pub(crate) mod store;
-}
+mod absurd;
+mod cursor;
+#[path = "../common/env.rs"]
+mod env;
+#[path = "../common/history.rs"]
+mod history;
+#[path = "../common/pairs.rs"]
+mod pairs;
+#[path = "../common/rng.rs"]
+mod rng;
+#[path = "../common/seeds.rs"]
+mod seeds;
+#[path = "../common/store.rs"]
+mod store;
 
 use std::collections::{BTreeMap, VecDeque};
 use std::ops::Bound;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::PathBuf;
 use std::sync::Arc;
 
-use common::env::env_u64;
-use common::history::{Contents, KEYS, Writer, apply, key};
-use common::rng::Rng;
-use common::seeds::for_each_seed;
-use common::store::{Store, tiny};
+use cursor::CursorWalk;
+use env::env_u64;
+use history::{Contents, KEYS, SPACES, Writer, apply, key};
 use kiban::storage::SimStorage;
-use kiban::{Cursor, Durability, ErrorKind, Iter, Settings, Snapshot, WriteBatch};
+use kiban::{Durability, ErrorKind, Iter, Keyspace, Settings, Snapshot, WriteBatch};
+use rng::Rng;
+use seeds::for_each_seed;
+use store::Store;
 
 type Pair = (Vec<u8>, Vec<u8>);
 type Range = (Bound<Vec<u8>>, Bound<Vec<u8>>);
@@ -35,6 +44,14 @@ struct OpenIter {
     left: VecDeque<Pair>,
 }
 
+/// A snapshot, the handles it was taken beside, and what it sees through them.
+#[derive(Clone)]
+struct Taken {
+    snapshot: Snapshot,
+    spaces: [Keyspace; SPACES.len()],
+    contents: Contents,
+}
+
 /// A store, and what it should hold.
 struct Run {
     rng: Rng,
@@ -43,7 +60,8 @@ struct Run {
     settings: Settings,
     store: Store,
     now: Contents,
-    snapshots: Vec<(Snapshot, Contents)>,
+    snapshots: Vec<Taken>,
+    checkpoints: usize,
     iters: Vec<OpenIter>,
 }
 
@@ -59,32 +77,37 @@ impl Run {
             store,
             now: Contents::default(),
             snapshots: Vec::new(),
+            checkpoints: 0,
             iters: Vec::new(),
         }
     }
 
     fn step(&mut self) {
         match self.rng.below(1000) {
-            0..420 => self.write(),
-            420..450 => self.compare_and_swap(),
-            450..550 => self.read_keys(),
-            550..600 => self.read_range(),
-            600..640 => self.open_iter(),
-            640..740 => self.advance_iter(),
-            740..770 => self.walk_a_cursor(),
-            770..800 => self.take_snapshot(),
-            800..880 => self.read_snapshot(),
-            880..890 => self.release(),
-            890..897 => self.compact(),
-            897..900 => {
+            0..400 => self.write(),
+            400..430 => self.compare_and_swap(),
+            430..530 => self.read_keys(),
+            530..580 => self.read_range(),
+            580..620 => self.open_iter(),
+            620..720 => self.advance_iter(),
+            720..750 => self.walk_a_cursor(),
+            750..780 => self.take_snapshot(),
+            780..860 => self.read_snapshot(),
+            860..870 => self.release(),
+            870..880 => self.compact(),
+            880..885 => {
                 let report = self.store.db.verify().unwrap();
                 assert!(report.is_clean(), "{:?}", report.problems);
             }
-            900..930 => self.store.db.flush().unwrap(),
-            930..945 => self.store.spaces[0].flush().unwrap(),
-            945..960 => self.store.db.sync().unwrap(),
-            960..975 => self.compare_all(),
-            975..990 => self.reopen(true),
+            885..910 => self.store.db.flush().unwrap(),
+            910..925 => self.store.spaces[0].flush().unwrap(),
+            925..935 => self.store.db.sync().unwrap(),
+            935..950 => self.ingest(),
+            950..955 => self.clear(),
+            955..960 => self.drop_and_make(),
+            960..965 => self.checkpoint(),
+            965..975 => self.compare_all(),
+            975..988 => self.reopen(true),
             _ => self.reopen(false),
         }
     }
@@ -165,9 +188,9 @@ impl Run {
         let left = in_range(&self.now[no], &range).into();
         let iter = match self.rng.below(3) {
             0 if !self.snapshots.is_empty() => {
-                let (snapshot, contents) = self.rng.pick(&self.snapshots);
+                let Taken { snapshot, spaces, contents } = self.rng.pick(&self.snapshots);
                 let left = in_range(&contents[no], &range).into();
-                self.iters.push(OpenIter { iter: snapshot.range(&self.store.spaces[no], range), left });
+                self.iters.push(OpenIter { iter: snapshot.range(&spaces[no], range), left });
                 return;
             }
             _ => self.store.spaces[no].range(range),
@@ -201,12 +224,13 @@ impl Run {
         let range = random_range(&mut self.rng);
         let keys = in_range(&self.now[no], &range);
         let cursor = self.store.spaces[no].cursor_in(range);
-        CursorWalk { cursor, keys, at: At::Fresh }.walk(&mut self.rng);
+        CursorWalk::new(cursor, keys).walk(&mut self.rng);
     }
 
     fn take_snapshot(&mut self) {
         if self.snapshots.len() < 5 {
-            self.snapshots.push((self.store.db.snapshot(), self.now.clone()));
+            let (spaces, contents) = (self.store.spaces.clone(), self.now.clone());
+            self.snapshots.push(Taken { snapshot: self.store.db.snapshot(), spaces, contents });
         }
     }
 
@@ -214,8 +238,8 @@ impl Run {
         if self.snapshots.is_empty() {
             return;
         }
-        let (snapshot, contents) = self.rng.pick(&self.snapshots).clone();
-        for (space, contents) in self.store.spaces.iter().zip(&contents) {
+        let Taken { snapshot, spaces, contents } = self.rng.pick(&self.snapshots).clone();
+        for (space, contents) in spaces.iter().zip(&contents) {
             let keys: Vec<_> = (0..5).map(|_| key(self.rng.below(KEYS))).collect();
             let many = snapshot.multi_get(space, &keys).unwrap();
             for (key, many) in keys.iter().zip(many) {
@@ -255,9 +279,54 @@ impl Run {
         }
     }
 
+    /// Sorted pairs that replace what there was of their keys; sometimes one that is out of order,
+    /// and then none.
+    fn ingest(&mut self) {
+        let no = self.rng.below(2);
+        let mut pairs = pairs::pairs(&mut self.writer, &mut self.rng);
+        let (space, model) = (&self.store.spaces[no], &mut self.now[no]);
+        if pairs.len() > 1 && self.rng.percent(20) {
+            let last = pairs.len() - 1;
+            pairs.swap(0, last);
+            let error = space.ingest(pairs).unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::InvalidArgument, "{error}");
+            return;
+        }
+        space.ingest(pairs.iter().map(|(key, value)| (key, value))).unwrap();
+        model.extend(pairs);
+    }
+
+    fn clear(&mut self) {
+        let no = self.rng.below(2);
+        self.store.spaces[no].clear().unwrap();
+        self.now[no].clear();
+    }
+
+    /// Drops the second keyspace and makes it anew.
+    fn drop_and_make(&mut self) {
+        self.store.db.drop_keyspace(SPACES[1]).unwrap();
+        let error = self.store.spaces[1].get(key(9)).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Closed, "{error}");
+        self.store.spaces[1] = self.store.db.keyspace(SPACES[1]).unwrap();
+        self.now[1].clear();
+    }
+
+    /// A store of its own that holds the same.
+    fn checkpoint(&mut self) {
+        self.checkpoints += 1;
+        let target = PathBuf::from(format!("/checkpoint-{}", self.checkpoints));
+        self.store.db.checkpoint(&target).unwrap();
+        let copy = Store::open_at(&target, Arc::new(self.disk.clone()), self.settings.clone()).unwrap();
+        assert!(copy.contents().unwrap() == self.now, "a checkpoint differs");
+    }
+
+    /// By every road.
     fn compare_all(&mut self) {
         assert!(self.store.contents().unwrap() == self.now, "a scan differs");
         self.store.check_reads(&self.now).unwrap();
+        for (space, contents) in self.store.spaces.iter().zip(&self.now) {
+            CursorWalk::new(space.cursor(), pairs(contents).collect()).sweep();
+        }
     }
 
     /// A close, or the death of the process; nothing acknowledged goes missing either way.
@@ -306,95 +375,18 @@ fn in_range(contents: &BTreeMap<Vec<u8>, Vec<u8>>, (from, to): &Range) -> Vec<Pa
     pairs(contents).filter(|(key, _)| above(key) && below(key)).collect()
 }
 
-/// Where a cursor stands among the keys it may show.
-#[derive(Clone, Copy, Debug)]
-enum At {
-    Fresh,
-    Key(usize),
-    BeforeFirst,
-    AfterLast,
-}
-
-struct CursorWalk {
-    cursor: Cursor,
-    keys: Vec<Pair>,
-    at: At,
-}
-
-impl CursorWalk {
-    fn walk(&mut self, rng: &mut Rng) {
-        for _ in 0..12 {
-            let target = key(rng.below(KEYS));
-            let at_least = self.keys.partition_point(|(key, _)| *key < target);
-            let beyond = self.keys.partition_point(|(key, _)| *key <= target);
-            let (step, moved, at) = match rng.below(8) {
-                0 => ("seek", self.cursor.seek(&target), self.forward_to(at_least)),
-                1 => ("seek_for_prev", self.cursor.seek_for_prev(&target), backward_to(beyond)),
-                2 => ("seek_lt", self.cursor.seek_lt(&target), backward_to(at_least)),
-                3 => ("first", self.cursor.first(), self.forward_to(0)),
-                4 => ("last", self.cursor.last(), backward_to(self.keys.len())),
-                5 | 6 => ("next", self.cursor.next(), self.next()),
-                _ => ("prev", self.cursor.prev(), self.prev()),
-            };
-            assert_eq!(moved.unwrap(), matches!(at, At::Key(_)), "{step} from {:?}", self.at);
-            self.at = at;
-            assert_eq!(self.cursor.valid(), matches!(at, At::Key(_)), "{step}");
-            if let At::Key(no) = at {
-                let found = (self.cursor.key().to_vec(), self.cursor.value().to_vec());
-                assert!(found == self.keys[no], "{step} stands on {}", found.0.escape_ascii());
-            }
-        }
-    }
-
-    fn forward_to(&self, no: usize) -> At {
-        if no < self.keys.len() { At::Key(no) } else { At::AfterLast }
-    }
-
-    fn next(&self) -> At {
-        match self.at {
-            At::Fresh | At::BeforeFirst => self.forward_to(0),
-            At::Key(no) => self.forward_to(no + 1),
-            At::AfterLast => At::AfterLast,
-        }
-    }
-
-    fn prev(&self) -> At {
-        match self.at {
-            At::Fresh | At::AfterLast => backward_to(self.keys.len()),
-            At::Key(no) => backward_to(no),
-            At::BeforeFirst => At::BeforeFirst,
-        }
-    }
-}
-
-/// The key before the `end`-th.
-fn backward_to(end: usize) -> At {
-    end.checked_sub(1).map_or(At::BeforeFirst, At::Key)
-}
-
-/// Settings that must make no difference to any answer.
-fn absurd(seed: u64) -> Settings {
-    match seed % 5 {
-        0 => tiny(),
-        1 => Settings { mmap_max_level: Some(u32::MAX), ..tiny() },
-        2 => Settings { filter_bits_per_key: 0, cache_bytes: 8 << 10, background_threads: 3, ..tiny() },
-        3 => Settings {
-            memtable_bytes: 1 << 10,
-            memtables_total_bytes: 4 << 10,
-            log_bytes_max: 4 << 10,
-            ..tiny()
-        },
-        _ => Settings { background_threads: 1, ..Settings::default() },
-    }
-}
-
 /// Runs one seed; on failure finds the shortest run of it that fails.
 fn agree(seed: u64) {
     let steps = env_u64("KIBAN_MODEL_STEPS", 400);
     let run = |steps: u64| {
-        // The same operations for five settings in turn.
-        let mut run = Run::new(seed / 5, absurd(seed));
-        (0..steps).for_each(|_| run.step());
+        // The same operations for each of the settings in turn.
+        let mut run = Run::new(seed / absurd::COUNT, absurd::settings(seed));
+        for step in 0..steps {
+            run.step();
+            if step % 100 == 99 {
+                run.compare_all();
+            }
+        }
         run.compare_all();
     };
     let fails = |steps| catch_unwind(AssertUnwindSafe(|| run(steps))).is_err();
@@ -411,6 +403,6 @@ fn agree(seed: u64) {
 
 #[test]
 fn random_operations_agree_with_an_ordered_map() {
-    let (from, count) = (env_u64("KIBAN_SEED_FROM", 0), env_u64("KIBAN_SEEDS", 60));
+    let (from, count) = (env_u64("KIBAN_SEED_FROM", 0), env_u64("KIBAN_SEEDS", 25 * absurd::COUNT));
     for_each_seed("random_operations_agree_with_an_ordered_map", from, count, agree);
 }
