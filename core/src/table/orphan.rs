@@ -13,7 +13,11 @@ use crate::error::{Error, ErrorKind, Result};
 /// table of this store.
 pub(crate) fn greatest_seq(context: &TableContext, path: &Path) -> Result<Option<SeqNo>> {
     let read = || {
-        let file = context.storage.open(path).map_err(|source| Error::io("open", path, source))?;
+        let file = match context.storage.open(path) {
+            // Ingested, then cleared: the replay of the log removed it.
+            Err(source) if source.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+            file => file.map_err(|source| Error::io("open", path, source))?,
+        };
         let file_bytes = file.len().map_err(|source| read_error(path, source))?;
         let footer = read_footer(&*file, path, file_bytes)?;
         if footer.store_id != context.store_id {
