@@ -5,7 +5,7 @@
 //! durable point; after the death of the process, everything acknowledged. Batches are steps of
 //! history, so half a batch is no state of it.
 //!
-//! `KIBAN_CRASH_SEEDS` sets how many seeds, `KIBAN_SEED_FROM` the first; `just crash-long` goes on
+//! `KIBAN_SEEDS` sets how many seeds, `KIBAN_SEED_FROM` the first; `just crash-long` goes on
 //! where it stopped.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking, its helpers too")]
@@ -312,7 +312,7 @@ impl Machine {
 
 #[test]
 fn every_death_leaves_a_prefix_of_history() {
-    let seeds = env_u64("KIBAN_CRASH_SEEDS", env_u64("KIBAN_SEEDS", 200));
+    let seeds = env_u64("KIBAN_SEEDS", 300);
     for_each_seed("every_death_leaves_a_prefix_of_history", env_u64("KIBAN_SEED_FROM", 0), seeds, lives);
 }
 
