@@ -9,6 +9,8 @@ mod exit;
 mod input;
 mod output;
 mod progress;
+#[cfg(unix)]
+mod signals;
 mod store;
 mod text;
 
@@ -22,6 +24,8 @@ use exit::{Exit, Failure};
 
 /// Runs the program on the arguments of this process.
 pub fn main() -> ExitCode {
+    #[cfg(unix)]
+    signals::outlive_a_file_that_may_not_grow();
     let exit = match Cli::try_parse() {
         Ok(cli) => run(&cli).unwrap_or_else(tell),
         Err(error) => refuse(&error),
