@@ -1,5 +1,6 @@
 //! Operations to be written as one.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use kiban_formats::log::LogOps;
@@ -15,12 +16,45 @@ use crate::space::Space;
 #[derive(Clone, Debug, Default)]
 pub struct WriteBatch {
     ops: LogOps,
-    /// The checksum of each operation's key and value, made when the caller handed them in.
-    crcs: Vec<u32>,
-    spaces: Vec<Arc<Space>>,
+    facts: Vec<OpFacts>,
+    spaces: Spaces,
     expectations: Vec<Expectation>,
     /// The first operation that broke a limit. It is not in `ops`.
     refused: Option<Error>,
+}
+
+/// What is known of an operation beside its bytes.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct OpFacts {
+    /// The checksum of key and value, made when the caller handed them in.
+    pub(crate) payload_crc: u32,
+    /// The ordinal of its keyspace in [`WriteBatch::spaces`].
+    pub(crate) space: u32,
+}
+
+/// The keyspaces of a batch, each once.
+#[derive(Clone, Debug, Default)]
+struct Spaces {
+    list: Vec<Arc<Space>>,
+    /// Their ordinals by address, once there are several. The list keeps each where it is.
+    ordinals: HashMap<usize, u32>,
+    /// The ordinal of the one before: operations of a keyspace come in runs.
+    last: u32,
+}
+
+impl Spaces {
+    fn ordinal(&mut self, space: &Arc<Space>) -> u32 {
+        if self.list.get(self.last as usize).is_some_and(|last| Arc::ptr_eq(last, space)) {
+            return self.last;
+        }
+        // No program has as many keyspaces as that.
+        let next = u32::try_from(self.list.len()).unwrap_or(u32::MAX);
+        self.last = *self.ordinals.entry(Arc::as_ptr(space).addr()).or_insert_with(|| {
+            self.list.push(space.clone());
+            next
+        });
+        self.last
+    }
 }
 
 /// What must hold for a batch to be applied.
@@ -46,8 +80,8 @@ impl WriteBatch {
             return;
         }
         self.ops.push_put(keyspace.space().id, key, value);
-        self.crcs.push(payload_crc(key, value));
-        self.remember(keyspace.space());
+        let space = self.spaces.ordinal(keyspace.space());
+        self.facts.push(OpFacts { payload_crc: payload_crc(key, value), space });
     }
 
     /// Removes `key` from `keyspace`. A key over the limit is reported by the write.
@@ -58,8 +92,8 @@ impl WriteBatch {
             return;
         }
         self.ops.push_delete(keyspace.space().id, key);
-        self.crcs.push(payload_crc(key, &[]));
-        self.remember(keyspace.space());
+        let space = self.spaces.ordinal(keyspace.space());
+        self.facts.push(OpFacts { payload_crc: payload_crc(key, &[]), space });
     }
 
     /// Applies the batch only if `key` has this value (`None`: is absent) when it is committed;
@@ -70,7 +104,7 @@ impl WriteBatch {
             key: key.as_ref().to_vec(),
             value: value.map(<[u8]>::to_vec),
         });
-        self.remember(keyspace.space());
+        self.spaces.ordinal(keyspace.space());
     }
 
     /// Forgets everything.
@@ -80,12 +114,12 @@ impl WriteBatch {
 
     /// Number of operations. Expectations do not count.
     pub fn len(&self) -> usize {
-        self.crcs.len()
+        self.facts.len()
     }
 
     /// There is no operation.
     pub fn is_empty(&self) -> bool {
-        self.crcs.is_empty()
+        self.facts.is_empty()
     }
 
     /// Bytes of all keys and values, and of what tells them apart in the log.
@@ -98,8 +132,9 @@ impl WriteBatch {
         &self.ops
     }
 
-    pub(crate) fn crcs(&self) -> &[u32] {
-        &self.crcs
+    /// What else is known of each operation.
+    pub(crate) fn facts(&self) -> &[OpFacts] {
+        &self.facts
     }
 
     pub(crate) fn expectations(&self) -> &[Expectation] {
@@ -108,20 +143,14 @@ impl WriteBatch {
 
     /// The keyspaces named, each once.
     pub(crate) fn spaces(&self) -> &[Arc<Space>] {
-        &self.spaces
+        &self.spaces.list
     }
 
     /// Refuses what broke a limit.
     pub(crate) fn check_limits(&self) -> Result<()> {
         match &self.refused {
             Some(error) => Err(error.clone()),
-            None => limits::check_batch(self.crcs.len() as u64, self.ops.byte_len() as u64),
-        }
-    }
-
-    fn remember(&mut self, space: &Arc<Space>) {
-        if !self.spaces.iter().any(|known| Arc::ptr_eq(known, space)) {
-            self.spaces.push(space.clone());
+            None => limits::check_batch(self.facts.len() as u64, self.ops.byte_len() as u64),
         }
     }
 }

@@ -191,23 +191,14 @@ impl Store {
     }
 
     fn remember_batch(&self, base: SeqNo, batch: &WriteBatch) {
-        let spaces = batch.spaces();
-        let mut last: Option<&Arc<Space>> = None;
-        for (ordinal, (op, payload_crc)) in batch.ops().iter().zip(batch.crcs()).enumerate() {
-            let space = match last {
-                Some(space) if space.id == op.keyspace => space,
-                _ => match spaces.iter().find(|space| space.id == op.keyspace) {
-                    Some(space) => space,
-                    None => unreachable!("a batch remembers the keyspace of each operation"),
-                },
-            };
-            last = Some(space);
+        for (ordinal, (op, facts)) in batch.ops().iter().zip(batch.facts()).enumerate() {
+            let space = &batch.spaces()[facts.space as usize];
             let kind = match op.kind {
                 LogOpKind::Put => Kind::Put,
                 _ => Kind::Delete,
             };
             let seq = SeqNo(base.0 + ordinal as u64);
-            let payload_crc = *payload_crc;
+            let payload_crc = facts.payload_crc;
             self.remember(space, EntryRef { key: op.key, seq, kind, value: op.value, payload_crc });
         }
     }
