@@ -4,8 +4,8 @@
 //! [`Location`]; the engine proves the rest from the page.
 #![forbid(unsafe_code)]
 
-mod location;
-mod probe;
+mod accessor;
+mod contract;
 
-pub use location::Location;
-pub use probe::{Probe, key_hash};
+pub use accessor::Accessor;
+pub use contract::*;
