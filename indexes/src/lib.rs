@@ -6,6 +6,15 @@
 
 mod accessor;
 mod contract;
+mod registry;
+
+use std::sync::Arc;
 
 pub use accessor::Accessor;
 pub use contract::*;
+pub use registry::{Registry, RegistryError};
+
+/// Kiban's own formats.
+fn built_in() -> Vec<Arc<dyn AccessorFormat>> {
+    Vec::new()
+}
