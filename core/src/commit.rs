@@ -108,6 +108,8 @@ impl Store {
         if batch.is_empty() && batch.expectations().is_empty() {
             return Ok(());
         }
+        // Expectations read tables under the commit lock, which a listener may want.
+        let _held_back = (!batch.expectations().is_empty()).then(|| self.tables.notices.hold_back());
         let mut commit = self.lock_for_write(batch.spaces())?;
         for space in batch.spaces() {
             self.check_space(space)?;

@@ -80,6 +80,15 @@ pub enum Event {
         /// How long, in microseconds.
         micros: u64,
     },
+    /// A table's filter is damaged. The table is read without it, which takes longer, until it is
+    /// written anew. Told once while the store is open, when the table is first read.
+    #[non_exhaustive]
+    FilterRefused {
+        /// The table's file.
+        file: PathBuf,
+        /// What is wrong.
+        reason: String,
+    },
     /// A flush or a compaction failed; it is tried again, unless a table is damaged.
     #[non_exhaustive]
     BackgroundError {

@@ -124,6 +124,8 @@ pub struct PageStats {
     pub filtered: u64,
     /// Tables that could not be mapped, and so are read by read calls.
     pub maps_refused: u64,
+    /// Tables whose filter is damaged, of those that were read.
+    pub filters_refused: u64,
 }
 
 impl Store {

@@ -6,6 +6,7 @@ mod common {
     pub(crate) mod memory;
 }
 
+use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex, OnceLock};
@@ -14,7 +15,7 @@ use std::time::Duration;
 
 use common::memory::{dir, open, open_with, settings};
 use kiban::storage::{Effect, Fault, MemStorage, Op, SimStorage, Storage};
-use kiban::{Db, Durability, ErrorKind, Event, Result, Settings};
+use kiban::{Db, Durability, ErrorKind, Event, Result, Settings, WriteBatch};
 
 const LONG: Duration = Duration::from_secs(10);
 
@@ -283,4 +284,67 @@ fn no_room_for_a_new_log_halts_nothing() {
     let ks = open(&disk.kill()).default_keyspace();
     let found: Vec<_> = ks.iter().map(|pair| pair.unwrap().0).collect();
     assert_eq!(found, [&b"after"[..], b"before"]);
+}
+
+/// The place of a byte in the only table's filter.
+fn place_in_filter(disk: &MemStorage, table: &Path) -> usize {
+    let whole = disk.bytes(table).unwrap();
+    let is_in_filter = |place: &usize| {
+        let mut bytes = whole.clone();
+        bytes[*place] ^= 1;
+        disk.set_bytes(table, bytes);
+        let db = open_with(disk.fork(), settings()).unwrap();
+        db.verify().is_ok_and(|report| report.problems.iter().any(|problem| problem.section == "filter"))
+    };
+    let found = (0..whole.len()).rev().step_by(101).find(is_in_filter);
+    disk.set_bytes(table, whole);
+    found.expect("there is no filter")
+}
+
+/// Told by whoever reads the table first, here under a lock that the listener wants.
+#[test]
+fn a_damaged_filter_is_told_once_with_no_lock_held_and_costs_no_answer() {
+    let disk = MemStorage::new(1);
+    let db = open(&disk);
+    (0..500_u32).for_each(|no| db.default_keyspace().put(no.to_be_bytes(), "v").unwrap());
+    db.flush().unwrap();
+    db.close().unwrap();
+    let names = disk.list(dir()).unwrap().into_iter().map(|entry| entry.name);
+    let name = names.into_iter().find(|name| name.ends_with(".sst")).unwrap();
+    let table = dir().join(&name);
+    let place = place_in_filter(&disk, &table);
+    let mut bytes = disk.bytes(&table).unwrap();
+    bytes[place] ^= 1;
+    disk.set_bytes(&table, bytes);
+
+    for by_batch in [true, false] {
+        let told = Arc::new(AtomicUsize::new(0));
+        let handle: Arc<OnceLock<Db>> = Arc::default();
+        let (inner, count, name) = (handle.clone(), told.clone(), name.clone());
+        let db = open_listening(disk.fork(), settings(), move |event| {
+            if let Event::FilterRefused { file, reason, .. } = event {
+                assert!(file.ends_with(&name) && !reason.is_empty(), "{event:?}");
+                count.fetch_add(1, Ordering::Relaxed);
+                inner.get().unwrap().default_keyspace().put("of the listener", "").unwrap();
+            }
+        });
+        handle.set(db.clone()).unwrap();
+        let ks = db.default_keyspace();
+        if by_batch {
+            let mut batch = WriteBatch::new();
+            batch.expect(&ks, 7_u32.to_be_bytes(), Some(b"v"));
+            batch.put(&ks, "k", "v");
+            let db = db.clone();
+            within_long(move || db.write(batch)).unwrap();
+        }
+        for no in 0..1000_u32 {
+            assert_eq!(ks.contains(no.to_be_bytes()).unwrap(), no < 500, "{no}");
+        }
+        assert_eq!(told.load(Ordering::Relaxed), 1);
+        assert_eq!(db.stats().pages.filters_refused, 1);
+        assert!(ks.contains("of the listener").unwrap());
+        ks.compact().unwrap();
+        assert!(!ks.contains("nothing").unwrap());
+        assert_eq!(told.load(Ordering::Relaxed), 1, "what was written anew is whole");
+    }
 }

@@ -123,7 +123,7 @@ fn assemble(
         uid,
         id: manifest.store_id(),
         hash_seed: state.hash_seed,
-        tables: TableContext::new(storage.clone(), &settings, manifest.store_id()),
+        tables: TableContext::new(storage.clone(), &settings, manifest.store_id(), listener.clone()),
         dir,
         storage,
         settings,

@@ -5,8 +5,10 @@ use std::sync::Arc;
 
 use kiban_formats::{Level, StoreId};
 
+use super::notices::Notices;
 use super::open_tables::OpenTables;
 use super::stats::ReadStats;
+use crate::event::Listener;
 use crate::memory::{Budget, Gauge};
 use crate::settings::Settings;
 use crate::stats::PageStats;
@@ -30,6 +32,7 @@ pub(crate) struct Shared {
     pub(crate) budget: Arc<Budget>,
     pub(super) open_tables: OpenTables,
     pub(super) stats: ReadStats,
+    pub(crate) notices: Notices,
     /// Buffers of tables that are being written.
     pub(crate) writing: Gauge,
     mmap_max_level: Option<u32>,
@@ -44,7 +47,12 @@ impl Deref for TableContext {
 }
 
 impl TableContext {
-    pub(crate) fn new(storage: Arc<dyn Storage>, settings: &Settings, store_id: StoreId) -> Self {
+    pub(crate) fn new(
+        storage: Arc<dyn Storage>,
+        settings: &Settings,
+        store_id: StoreId,
+        listener: Listener,
+    ) -> Self {
         let handles_bytes_max = (settings.cache_bytes / HANDLES_SHARE).max(HANDLES_BYTES_MIN);
         Self(Arc::new(Shared {
             storage,
@@ -52,6 +60,7 @@ impl TableContext {
             budget: Budget::new(settings.cache_bytes),
             open_tables: OpenTables::new(settings.open_files_max as usize, handles_bytes_max),
             stats: ReadStats::default(),
+            notices: Notices::new(listener),
             writing: Gauge::default(),
             mmap_max_level: settings.mmap_max_level,
         }))
@@ -69,6 +78,6 @@ impl TableContext {
 
     /// What reads touched so far.
     pub(crate) fn page_stats(&self) -> PageStats {
-        self.stats.sum()
+        PageStats { filters_refused: self.notices.filters_refused(), ..self.stats.sum() }
     }
 }

@@ -105,6 +105,12 @@ impl TableHandle {
 
     #[cold]
     fn open(&self, context: &TableContext) -> Result<Arc<Table>> {
+        let opened = self.open_by_itself(context);
+        context.notices.tell();
+        opened
+    }
+
+    fn open_by_itself(&self, context: &TableContext) -> Result<Arc<Table>> {
         let _one_opener = lock(&self.file.opening);
         if let Some(table) = self.file.table.load_full() {
             return Ok(table);

@@ -11,6 +11,7 @@
 
 mod context;
 mod handle;
+mod notices;
 mod open_tables;
 mod orphan;
 mod pages;

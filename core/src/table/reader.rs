@@ -65,7 +65,9 @@ impl Table {
         }
         let filter_reserved = context.budget.try_reserve(footer.filter.len).filter(|_| footer.filter.len > 0);
         let filter = match &filter_reserved {
-            Some(_) => read_filter(&*file, path, &footer)?.ok(),
+            Some(_) => read_filter(&*file, path, &footer)?
+                .inspect_err(|error| context.notices.filter_refused(meta.no, path, error))
+                .ok(),
             None => None,
         };
         let open = OpenFile { path: path.to_owned(), no: meta.no, file, map };

@@ -71,6 +71,7 @@ impl ReadStats {
         counter.fetch_add(1, Ordering::Relaxed);
     }
 
+    /// All but what is not counted here.
     pub(super) fn sum(&self) -> PageStats {
         let sum = |counter: fn(&Shard) -> &AtomicU64| {
             self.shards.iter().map(|shard| counter(shard).load(Ordering::Relaxed)).sum()
@@ -81,6 +82,7 @@ impl ReadStats {
             file_reads: sum(|shard| &shard.file),
             filtered: sum(|shard| &shard.filtered),
             maps_refused: sum(|shard| &shard.maps_refused),
+            ..PageStats::default()
         }
     }
 }

@@ -1,5 +1,6 @@
 use super::*;
 use crate::error::ErrorKind;
+use crate::event::Listener;
 use crate::storage::FsStorage;
 
 /// Everything that can be asked of a table, each answer compared with the model: right, or an
@@ -95,7 +96,8 @@ fn verify_finds_what_changed_in_the_file_after_it_was_opened() {
     let file = dir.path().join("00000012.sst");
     let whole = sample.file();
     std::fs::write(&file, &whole).unwrap();
-    let context = TableContext::new(Arc::new(FsStorage::new()), &Settings::default(), STORE);
+    let context =
+        TableContext::new(Arc::new(FsStorage::new()), &Settings::default(), STORE, Listener::default());
     let table = Table::open(&context, &file, &sample.meta).unwrap();
     assert_eq!(table.verify().unwrap(), []);
     for at in (0..whole.len() - 1_000).step_by(1_000).chain(whole.len() - 1_000..whole.len()) {
@@ -127,7 +129,12 @@ fn a_cut_or_extended_file_is_refused_in_every_mode() {
 #[test]
 fn a_table_of_another_store_or_in_place_of_another_is_refused_by_name() {
     let mut sample = Sample::small();
-    let foreign = TableContext::new(Arc::new(sample.disk.clone()), &Settings::default(), StoreId([4; 16]));
+    let foreign = TableContext::new(
+        Arc::new(sample.disk.clone()),
+        &Settings::default(),
+        StoreId([4; 16]),
+        Listener::default(),
+    );
     let error = Table::open(&foreign, path(), &sample.meta).map(drop).unwrap_err();
     assert!(error.to_string().contains("belongs to store 0303"), "{error}");
     sample.meta.id = TableId([6; 16]);

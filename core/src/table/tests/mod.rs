@@ -13,6 +13,7 @@ use kiban_indexes::{Probe, key_hash};
 use super::reader::Table;
 use super::{TableContext, TableOptions, TableSource, TableWriter};
 use crate::error::Result;
+use crate::event::Listener;
 use crate::settings::Settings;
 use crate::source::{EntryRef, Found, Source};
 use crate::stats::PageStats;
@@ -140,7 +141,7 @@ impl Sample {
             mmap_max_level: mode.mapped.then_some(0),
             ..Settings::default()
         };
-        TableContext::new(Arc::new(self.disk.clone()), &settings, STORE)
+        TableContext::new(Arc::new(self.disk.clone()), &settings, STORE, Listener::default())
     }
 
     fn open(&self, mode: Mode) -> Result<(Arc<Table>, TableContext)> {
