@@ -110,6 +110,12 @@ impl Error {
         self.0.kind
     }
 
+    /// The system knows no such file.
+    pub(crate) fn is_missing_file(&self) -> bool {
+        let source = self.0.source.as_deref().and_then(|source| source.downcast_ref::<io::Error>());
+        source.is_some_and(|source| source.kind() == io::ErrorKind::NotFound)
+    }
+
     /// The disk, or the quota, is full.
     pub fn is_disk_full(&self) -> bool {
         let mut cause: Option<&(dyn StdError + 'static)> = Some(self);

@@ -41,6 +41,7 @@ mod memory;
 mod memtable;
 mod output;
 mod read;
+mod repair;
 mod retention;
 mod room;
 mod run;
@@ -58,6 +59,7 @@ mod storage;
 mod store;
 mod sync;
 mod table;
+mod transfer;
 mod upkeep;
 mod value;
 
@@ -71,6 +73,7 @@ pub use limits::{
     BATCH_BYTES_MAX, BATCH_OPERATIONS_MAX, KEY_BYTES_MAX, KEYSPACE_NAME_BYTES_MAX, KEYSPACES_MAX,
     VALUE_BYTES_MAX,
 };
+pub use repair::{RepairLoss, RepairReport};
 pub use settings::{Durability, RecoveryMode, Settings, defaults};
 pub use snapshot::Snapshot;
 pub use stats::{KeyspaceStats, LevelStats, MemoryStats, PageStats, Stats};

@@ -6,7 +6,6 @@
 //! are written there; then that directory is moved to the target. Tables stay because their
 //! handles are held, logs because they are [held](held_logs).
 
-mod files;
 mod held_logs;
 mod site;
 
@@ -20,15 +19,15 @@ use kiban_formats::{FileNo, SeqNo};
 use crate::clear::stale_tables;
 use crate::error::{Error, Result};
 use crate::event::Event;
-use crate::files as names;
+use crate::files;
 use crate::log::LiveLog;
 use crate::manifest::ManifestStore;
 use crate::sealed::Sealed;
 use crate::store::Store;
 use crate::sync::lock;
 use crate::table::TableHandle;
+use crate::transfer::{Counts, Transfer};
 
-use files::{Counts, Transfer};
 use held_logs::HeldLogs;
 pub(crate) use held_logs::KeptLogs;
 use site::Site;
@@ -101,7 +100,7 @@ impl Store {
         changes.extend([Change::LastSeq(last), Change::NextFile(next_file), Change::Logs(live)]);
         changes.push(Change::LogEnd(end));
         state.apply(&changes).map_err(|error| {
-            let current = self.dir.join(names::manifest(manifest.current()));
+            let current = self.dir.join(files::manifest(manifest.current()));
             Error::format(&current, error)
         })?;
         Ok(Cut { state, tables, ingested, logs, last, next_file, _held: HeldLogs::hold(self) })
@@ -119,14 +118,14 @@ impl Store {
         let named = cut.state.keyspaces.values().flat_map(|space| &space.tables);
         for table in named {
             debug_assert!(cut.tables.iter().any(|held| held.meta.no == table.no), "table {}", table.no);
-            transfer.whole(&names::table(table.no), self.read_only)?;
+            transfer.whole(&files::table(table.no), self.read_only)?;
         }
         for table in &cut.ingested {
-            transfer.whole(&names::table(table.meta.no), self.read_only)?;
+            transfer.whole(&files::table(table.meta.no), self.read_only)?;
         }
         for log in &cut.logs {
             // What a crash left behind the last record is no part of the log.
-            transfer.start_of(&names::log(log.no), log.bytes, self.read_only)?;
+            transfer.start_of(&files::log(log.no), log.bytes, self.read_only)?;
         }
         let mut manifest = ManifestStore::create(self.storage.clone(), site.dir(), self.id);
         // The last step of this syncs the directory.

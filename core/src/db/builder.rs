@@ -6,6 +6,7 @@ use std::sync::Arc;
 use super::{Db, open};
 use crate::error::Result;
 use crate::event::{Event, Listener};
+use crate::repair::{self, RepairReport};
 use crate::settings::{Durability, Settings};
 use crate::storage::{FsStorage, Storage};
 
@@ -13,16 +14,16 @@ use crate::storage::{FsStorage, Storage};
 /// all numbers.
 #[derive(Clone)]
 pub struct DbBuilder {
-    pub(super) path: PathBuf,
-    pub(super) settings: Settings,
-    pub(super) create_if_missing: bool,
-    pub(super) read_only: bool,
-    pub(super) listener: Listener,
-    pub(super) storage: Arc<dyn Storage>,
+    pub(crate) path: PathBuf,
+    pub(crate) settings: Settings,
+    pub(crate) create_if_missing: bool,
+    pub(crate) read_only: bool,
+    pub(crate) listener: Listener,
+    pub(crate) storage: Arc<dyn Storage>,
 }
 
 impl DbBuilder {
-    pub(super) fn new(path: &Path) -> Self {
+    pub(crate) fn new(path: &Path) -> Self {
         Self {
             path: path.to_owned(),
             settings: Settings::default(),
@@ -95,6 +96,15 @@ impl DbBuilder {
     pub fn storage(mut self, storage: Arc<dyn Storage>) -> Self {
         self.storage = storage;
         self
+    }
+
+    /// Repairs the store; see [`Db::repair`]. Of the settings only those of tables count.
+    ///
+    /// # Errors
+    /// Those of [`Db::repair`], and settings out of range.
+    pub fn repair(self) -> Result<RepairReport> {
+        self.settings.validate()?;
+        repair::repair(self)
     }
 
     /// Opens the store.

@@ -3,7 +3,7 @@
 mod builder;
 mod directory;
 mod keyspaces;
-mod open;
+pub(crate) mod open;
 mod orphans;
 mod verify;
 
@@ -13,6 +13,7 @@ use std::sync::Arc;
 use crate::batch::WriteBatch;
 use crate::error::Result;
 use crate::keyspace::Keyspace;
+use crate::repair::RepairReport;
 use crate::settings::Durability;
 use crate::snapshot::Snapshot;
 use crate::stats::Stats;
@@ -50,6 +51,23 @@ impl Db {
     /// Settings before opening.
     pub fn builder(path: impl AsRef<Path>) -> DbBuilder {
         DbBuilder::new(path.as_ref())
+    }
+
+    /// Makes a store that does not open one that does, and keeps all that can be read.
+    ///
+    /// Where the manifest is whole, what is missing or damaged is taken out of it; of a damaged
+    /// table all pages that can be read are kept. Where it is not, it is made anew from the tables,
+    /// which say whose they are and what is in them; names of keyspaces that are lost become
+    /// `recovered-<id>`, and what was deleted or cleared may be back if its file had not been
+    /// removed yet. Then the log is read up to the first damage. What cannot be used is moved to
+    /// `lost` in the store's directory; the report says what that is. A store without a fault is
+    /// left as it is. Every byte of the store is read.
+    ///
+    /// # Errors
+    /// `NotFound` and `InvalidArgument` where there is no store, `Locked`, `Unsupported` for a newer
+    /// format, `Io`; the store is then as it was.
+    pub fn repair(path: impl AsRef<Path>) -> Result<RepairReport> {
+        Self::builder(path).repair()
     }
 
     fn new(store: Arc<Store>) -> Self {

@@ -76,7 +76,7 @@ fn create(manifest: &mut ManifestStore, hash_seed: u64, next_file: &AtomicU64) -
     manifest.append(&changes, || FileNo(next_file.fetch_add(1, Ordering::Relaxed)))
 }
 
-fn take_lock(builder: &DbBuilder) -> Result<Option<Box<dyn Lock>>> {
+pub(crate) fn take_lock(builder: &DbBuilder) -> Result<Option<Box<dyn Lock>>> {
     let path = builder.path.join(files::LOCK);
     let mode = if builder.read_only { LockMode::Shared } else { LockMode::Exclusive };
     match builder.storage.lock(&path, mode) {

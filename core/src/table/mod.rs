@@ -16,6 +16,7 @@ mod open_tables;
 mod orphan;
 mod pages;
 mod reader;
+mod salvage;
 mod share;
 mod source;
 mod stats;
@@ -27,6 +28,8 @@ mod tests;
 
 pub(crate) use context::TableContext;
 pub(crate) use handle::TableHandle;
-pub(crate) use orphan::greatest_seq;
+pub(crate) use orphan::{Condition, examine, greatest_seq, owner};
+pub(crate) use reader::Table;
+pub(crate) use salvage::salvage;
 pub(crate) use source::TableSource;
 pub(crate) use writer::{TableOptions, TableWriter};

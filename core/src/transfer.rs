@@ -11,35 +11,44 @@ const COPY_BYTES: usize = 1 << 20;
 
 /// Links or copies files, and counts.
 #[derive(Debug)]
-pub(super) struct Transfer<'a> {
+pub(crate) struct Transfer<'a> {
     storage: &'a dyn Storage,
     from: &'a Path,
     to: &'a Path,
-    pub(super) counts: Counts,
+    pub(crate) counts: Counts,
 }
 
 /// What was done.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Counts {
-    pub(super) files: u64,
-    pub(super) linked_bytes: u64,
-    pub(super) copied_bytes: u64,
+pub(crate) struct Counts {
+    pub(crate) files: u64,
+    pub(crate) linked_bytes: u64,
+    pub(crate) copied_bytes: u64,
 }
 
 impl<'a> Transfer<'a> {
     /// Of files of the directory `from` into `to`.
-    pub(super) fn new(storage: &'a dyn Storage, from: &'a Path, to: &'a Path) -> Self {
+    pub(crate) fn new(storage: &'a dyn Storage, from: &'a Path, to: &'a Path) -> Self {
         Self { storage, from, to, counts: Counts::default() }
     }
 
     /// A file that never changes. `sync`: nothing says that it is durable.
-    pub(super) fn whole(&mut self, name: &str, sync: bool) -> Result<()> {
-        self.start_of(name, u64::MAX, sync)
+    pub(crate) fn whole(&mut self, name: &str, sync: bool) -> Result<()> {
+        self.whole_as(name, name, sync)
+    }
+
+    /// The same under another name.
+    pub(crate) fn whole_as(&mut self, name: &str, new_name: &str, sync: bool) -> Result<()> {
+        self.put((name, new_name), u64::MAX, sync)
     }
 
     /// The first `bytes` bytes of such a file, or all if it is shorter.
-    pub(super) fn start_of(&mut self, name: &str, bytes: u64, sync: bool) -> Result<()> {
-        let (from, to) = (self.from.join(name), self.to.join(name));
+    pub(crate) fn start_of(&mut self, name: &str, bytes: u64, sync: bool) -> Result<()> {
+        self.put((name, name), bytes, sync)
+    }
+
+    fn put(&mut self, (name, new_name): (&str, &str), bytes: u64, sync: bool) -> Result<()> {
+        let (from, to) = (self.from.join(name), self.to.join(new_name));
         let len = self.storage.open(&from).and_then(|file| file.len());
         let len = len.map_err(|source| Error::io("open", &from, source))?;
         self.counts.files += 1;
