@@ -10,6 +10,7 @@ use kiban_formats::{FileNo, SeqNo, StoreId, TableMeta};
 use super::{RepairLoss, as_damage, new_store_id};
 use crate::db::DbBuilder;
 use crate::error::{Error, ErrorKind, Result};
+use crate::event::Listener;
 use crate::files::{self, FileName};
 use crate::log::{FileInput, Replay};
 use crate::manifest::{ManifestFile, read_pointer};
@@ -69,7 +70,7 @@ impl Found {
         let entries = listed.map_err(|source| Error::io("list", &builder.path, source))?;
         // Damaged pages must not be kept, and a map of a bad device would end the process.
         let settings = Settings { cache_bytes: 0, mmap_max_level: None, ..builder.settings.clone() };
-        let context = |id| TableContext::new(builder.storage.clone(), &settings, id);
+        let context = |id| TableContext::new(builder.storage.clone(), &settings, id, Listener::default());
         let mut found = Self {
             entries,
             store_id: StoreId::default(),
