@@ -23,6 +23,11 @@ fn small() -> Settings {
     }
 }
 
+/// The same, read by `pread` and through maps.
+fn in_both_read_modes() -> [Settings; 2] {
+    [small(), Settings { mmap_max_level: Some(u32::MAX), ..small() }]
+}
+
 fn open(dir: &Path, settings: Settings) -> Db {
     Db::builder(dir).settings(settings).open().unwrap()
 }
@@ -137,8 +142,14 @@ fn random_writes_through_the_levels_agree_with_a_map_and_with_snapshots() {
 
 #[test]
 fn h01_full_compaction_brings_no_deleted_key_back() {
+    for settings in in_both_read_modes() {
+        delete_all_and_compact(Settings { memtable_bytes: 64 << 10, table_bytes: 64 << 10, ..settings });
+    }
+}
+
+fn delete_all_and_compact(settings: Settings) {
     let dir = tempfile::tempdir().unwrap();
-    let db = open(dir.path(), Settings { memtable_bytes: 64 << 10, table_bytes: 64 << 10, ..small() });
+    let db = open(dir.path(), settings.clone());
     let ks = db.default_keyspace();
     for range in ["a", "b"] {
         for first in (0..4000).step_by(500) {
@@ -158,15 +169,21 @@ fn h01_full_compaction_brings_no_deleted_key_back() {
     ks.compact().unwrap();
     assert_eq!(ks.iter().count(), 0);
     drop((ks, db));
-    let db = open(dir.path(), small());
+    let db = open(dir.path(), settings);
     assert_eq!(db.default_keyspace().iter().count(), 0);
     assert_eq!(db.default_keyspace().get("a00001").unwrap(), None);
 }
 
 #[test]
 fn h05_bottom_compaction_keeps_what_a_snapshot_sees_under_a_tombstone() {
+    for settings in in_both_read_modes() {
+        delete_under_a_snapshot(settings);
+    }
+}
+
+fn delete_under_a_snapshot(settings: Settings) {
     let dir = tempfile::tempdir().unwrap();
-    let db = open(dir.path(), small());
+    let db = open(dir.path(), settings);
     let ks = db.default_keyspace();
     ks.put("k", "v").unwrap();
     let snapshot = db.snapshot();
@@ -184,8 +201,14 @@ fn h05_bottom_compaction_keeps_what_a_snapshot_sees_under_a_tombstone() {
 
 #[test]
 fn h08_versions_of_one_key_stay_in_one_table_and_in_order() {
+    for settings in in_both_read_modes() {
+        compact_around_a_hot_key(settings);
+    }
+}
+
+fn compact_around_a_hot_key(settings: Settings) {
     let dir = tempfile::tempdir().unwrap();
-    let db = open(dir.path(), small());
+    let db = open(dir.path(), settings);
     let ks = db.default_keyspace();
     let mut random = Random(8);
     let mut snapshots = Vec::new();
@@ -196,7 +219,7 @@ fn h08_versions_of_one_key_stay_in_one_table_and_in_order() {
             snapshots.push((db.snapshot(), version));
         }
     }
-    for round in 0..8 {
+    for round in 0..20 {
         let bounds = [random.below(1000), random.below(1000)].map(|bound| format!("h{bound}"));
         let (low, high) = (bounds.iter().min().unwrap(), bounds.iter().max().unwrap());
         ks.compact_range(low.as_str()..=high.as_str()).unwrap();
