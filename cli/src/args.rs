@@ -55,7 +55,19 @@ pub(crate) enum Command {
     Count(cmd::count::CountArgs),
     Stats(cmd::stats::StatsArgs),
     Inspect(cmd::inspect::InspectArgs),
+    Verify(cmd::verify::VerifyArgs),
+    Compact(cmd::compact::CompactArgs),
+    Checkpoint(cmd::checkpoint::CheckpointArgs),
+    Repair(cmd::repair::RepairArgs),
     Ab(Box<cmd::ab::AbArgs>),
+}
+
+/// Which store.
+#[derive(Debug, Args)]
+pub(crate) struct DirArgs {
+    /// The store's directory
+    #[arg(value_name = "DB")]
+    pub(crate) db: PathBuf,
 }
 
 /// Which store and keyspace.
@@ -64,7 +76,7 @@ pub(crate) struct StoreArgs {
     /// The store's directory
     #[arg(value_name = "DB")]
     pub(crate) db: PathBuf,
-    /// The keyspace; if not given `default`, of `stats` all
+    /// The keyspace; if not given `default`, of `stats` and `compact` all
     #[arg(long, value_name = "K")]
     pub(crate) keyspace: Option<String>,
 }

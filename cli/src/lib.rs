@@ -44,6 +44,10 @@ fn run(cli: &Cli) -> Result<Exit, Failure> {
         Command::Count(count) => count.run(cli.global),
         Command::Stats(stats) => stats.run(cli.global),
         Command::Inspect(inspect) => inspect.run(cli.global),
+        Command::Verify(verify) => verify.run(cli.global),
+        Command::Compact(compact) => compact.run(cli.global),
+        Command::Checkpoint(checkpoint) => checkpoint.run(cli.global),
+        Command::Repair(repair) => repair.run(cli.global),
         Command::Ab(ab) => ab.run(cli.global),
     }
 }

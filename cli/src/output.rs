@@ -5,6 +5,7 @@ use std::io::{self, BufWriter, StdoutLock, Write as _};
 use clap::ValueEnum;
 use comfy_table::presets::NOTHING;
 use comfy_table::{CellAlignment, Table as TextTable};
+use serde::Serialize;
 
 use crate::exit::Failure;
 use crate::text::push_text;
@@ -124,6 +125,25 @@ impl Table {
         }
         Ok(String::from_utf8(writer.into_inner()?)?)
     }
+}
+
+/// Prints a report: as JSON whole, else its table, which people need not see if it is empty.
+pub(crate) fn print_report(
+    format: TableFormat,
+    report: &impl Serialize,
+    table: &Table,
+) -> Result<(), Failure> {
+    let text = match format {
+        TableFormat::Json => {
+            let json = serde_json::to_string_pretty(report);
+            json.map_err(|error| Failure::trouble(format!("json: {error}")))? + "\n"
+        }
+        TableFormat::Table if table.rows.is_empty() => String::new(),
+        format => table.render(format)?,
+    };
+    let mut out = Out::new();
+    out.raw(text.as_bytes())?;
+    out.finish()
 }
 
 #[cfg(test)]

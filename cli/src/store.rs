@@ -1,10 +1,11 @@
 //! Opening the store that a command names.
 
+use std::path::Path;
 use std::sync::Arc;
 
 use kiban::{Db, DbBuilder, ErrorKind, Event, Keyspace};
 
-use crate::args::{Global, StoreArgs};
+use crate::args::{DirArgs, Global, StoreArgs};
 use crate::exit::Failure;
 
 /// The keyspace where none is named.
@@ -50,9 +51,24 @@ impl StoreArgs {
     }
 
     fn builder(&self, global: Global) -> DbBuilder {
-        let builder = Db::builder(&self.db);
-        if global.verbose { builder.on_event(Arc::new(tell)) } else { builder }
+        builder(&self.db, global)
     }
+}
+
+impl DirArgs {
+    /// Opens for reading only.
+    pub(crate) fn open_for_reading(&self, global: Global) -> Result<Db, Failure> {
+        self.builder(global).read_only(true).open().map_err(|error| Failure::store(&error))
+    }
+
+    pub(crate) fn builder(&self, global: Global) -> DbBuilder {
+        builder(&self.db, global)
+    }
+}
+
+fn builder(db: &Path, global: Global) -> DbBuilder {
+    let builder = Db::builder(db);
+    if global.verbose { builder.on_event(Arc::new(tell)) } else { builder }
 }
 
 /// An event as a line of JSON.

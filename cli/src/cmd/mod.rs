@@ -1,6 +1,8 @@
 //! The commands, a file each: arguments, and what is done with them.
 
 pub(crate) mod ab;
+pub(crate) mod checkpoint;
+pub(crate) mod compact;
 pub(crate) mod contains;
 pub(crate) mod count;
 pub(crate) mod delete;
@@ -9,5 +11,7 @@ pub(crate) mod inspect;
 mod keys;
 pub(crate) mod load;
 pub(crate) mod put;
+pub(crate) mod repair;
 pub(crate) mod scan;
 pub(crate) mod stats;
+pub(crate) mod verify;

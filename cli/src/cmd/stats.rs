@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use crate::args::{Global, StoreArgs};
 use crate::exit::{Exit, Failure};
-use crate::output::{Out, Table, TableFormat};
+use crate::output::{Table, TableFormat, print_report};
 
 /// Print sizes and shapes of a store
 ///
@@ -27,14 +27,9 @@ pub(crate) struct StatsArgs {
 impl StatsArgs {
     pub(crate) fn run(&self, global: Global) -> Result<Exit, Failure> {
         let stats = self.read(global)?;
-        let failed = |error: serde_json::Error| Failure::trouble(format!("stats: {error}"));
-        let text = match self.format {
-            TableFormat::Json => serde_json::to_string_pretty(&stats).map_err(failed)? + "\n",
-            format => table(&serde_json::to_value(&stats).map_err(failed)?).render(format)?,
-        };
-        let mut out = Out::new();
-        out.raw(text.as_bytes())?;
-        out.finish()?;
+        let json = serde_json::to_value(&stats);
+        let json = json.map_err(|error| Failure::trouble(format!("stats: {error}")))?;
+        print_report(self.format, &stats, &table(&json))?;
         Ok(Exit::Done)
     }
 

@@ -1,0 +1,31 @@
+//! `kiban checkpoint`.
+
+use std::path::PathBuf;
+
+use clap::Args;
+
+use crate::args::{DirArgs, Global};
+use crate::exit::{Exit, Failure};
+
+/// Make a second store that shares this one's files
+///
+/// It holds all that this one holds. Files are hard links where the file system has them, else copies; neither
+/// store changes what they share. DIR must not exist.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Example:
+  kiban checkpoint store backup/monday")]
+pub(crate) struct CheckpointArgs {
+    #[command(flatten)]
+    store: DirArgs,
+    /// The directory to make
+    #[arg(value_name = "DIR")]
+    target: PathBuf,
+}
+
+impl CheckpointArgs {
+    pub(crate) fn run(&self, global: Global) -> Result<Exit, Failure> {
+        self.store.open_for_reading(global)?.checkpoint(&self.target)?;
+        Ok(Exit::Done)
+    }
+}
