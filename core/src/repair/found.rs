@@ -16,7 +16,7 @@ use crate::log::{FileInput, Replay};
 use crate::manifest::{ManifestFile, read_pointer};
 use crate::settings::{RecoveryMode, Settings};
 use crate::storage::DirEntry;
-use crate::table::{Condition, TableContext, examine};
+use crate::table::{Condition, TableContext, examine, greatest_seq};
 
 /// All that was found in the directory.
 pub(super) struct Found {
@@ -242,7 +242,8 @@ impl Found {
             Ok(read) => (None, read.last_seq),
             Err(error) => {
                 let file = error.file().unwrap_or_default().to_owned();
-                (Some(RepairLoss::new(file, error)), SeqNo(0))
+                let replay = self.replay(builder, &logs, RecoveryMode::PointInTime)?;
+                (Some(RepairLoss::new(file, error)), replay.run(|_, _| Ok(()))?.last_seq)
             }
         };
         (self.ingested, self.ingested_is_whole) = (ingested, lacking.is_empty());
@@ -296,11 +297,23 @@ impl Found {
         let missing = missing.any(|table| !self.tables.contains_key(&table.no));
         self.tables.iter().any(|(no, condition)| match condition {
             Condition::Whole(footer, meta) if !named(no) => {
-                missing
-                    || (footer.base_seq.0 == 0 && self.log_problem.is_none() && meta.max_seq > self.last_seq)
+                missing || (footer.base_seq.0 == 0 && meta.max_seq > self.last_seq)
             }
             _ => false,
         })
+    }
+
+    /// The greatest sequence in any table that is there, part of the store or not: none that is left
+    /// behind may seem to be newer than the store.
+    pub(super) fn greatest_in_tables(&self, builder: &DbBuilder) -> Result<SeqNo> {
+        let mut greatest = SeqNo(0);
+        for no in self.tables.keys() {
+            let path = builder.path.join(files::table(*no));
+            if let Ok(Some(seq)) = as_damage(greatest_seq(&self.context, &path))? {
+                greatest = greatest.max(seq);
+            }
+        }
+        Ok(greatest)
     }
 
     /// The seed of the key hash, if something says it.

@@ -132,7 +132,7 @@ fn prepare<'b>(
     let mut spaces = Spaces::new(site, found);
     spaces.take_tables()?;
     let read = log::replay(builder, &mut spaces, found)?;
-    let last = spaces.greatest_seq().max(read.last_seq);
+    let last = spaces.greatest_seq().max(read.last_seq).max(found.greatest_in_tables(builder)?);
     let state = spaces.finish(&mut report, last)?;
     report.damage = found.damage.iter().chain(&found.log_problem).cloned().collect();
     report.records_from_log = read.operations;

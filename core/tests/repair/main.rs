@@ -3,6 +3,8 @@
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking, its helpers too")]
 
+#[path = "../common/env.rs"]
+mod env;
 #[path = "../common/history.rs"]
 mod history;
 mod log;
@@ -13,11 +15,12 @@ mod seeds;
 #[path = "../common/store.rs"]
 mod store;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use history::{Contents, SPACES, Writer, apply};
+use env::env_u64;
+use history::{Batch, Contents, SPACES, Writer, apply};
 use kiban::storage::{Effect, Fault, MemStorage, Op, SimStorage, Storage};
 use kiban::{Db, Durability, ErrorKind, RepairReport, Result};
 use rng::Rng;
@@ -78,13 +81,20 @@ fn expected(contents: &Contents, other: &str) -> BTreeMap<String, Pairs> {
 
 /// A closed store with several levels, overwritten and deleted keys, and a log.
 fn filled(disk: &(impl Storage + Clone + 'static), seed: u64) -> Contents {
+    filled_with_history(disk, seed).0
+}
+
+/// The same with all that was ever written.
+fn filled_with_history(disk: &(impl Storage + Clone + 'static), seed: u64) -> (Contents, Vec<Batch>) {
     let store = Store::open(Arc::new(disk.clone()), tiny()).unwrap();
     let (mut rng, mut writer, mut contents) = (Rng::new(seed), Writer::default(), Contents::default());
+    let mut history = Vec::new();
     for round in 0..4 {
         for _ in 0..20 + rng.below(40) {
             let batch = writer.batch(&mut rng);
             store.write(&batch, *rng.pick(&[Durability::Buffered, Durability::Sync])).unwrap();
             apply(&mut contents, &batch);
+            history.push(batch);
         }
         match round {
             0 | 2 if rng.percent(60) => store.spaces[round / 2].compact().unwrap(),
@@ -96,7 +106,7 @@ fn filled(disk: &(impl Storage + Clone + 'static), seed: u64) -> Contents {
     store.check_reads(&contents).unwrap();
     assert!(store.contents().unwrap() == contents);
     store.db.close().unwrap();
-    contents
+    (contents, history)
 }
 
 /// One run of tables in `default`, all of equal records, and a few later writes in the log.
@@ -178,7 +188,8 @@ fn a_pointer_that_is_lost_or_damaged_is_written_anew() {
 /// Whatever is left of it: tables say whose they are, the log has the rest.
 #[test]
 fn a_manifest_that_is_lost_or_damaged_is_made_anew_from_the_tables_and_the_log() {
-    for_each_seed("a_manifest_that_is_lost_or_damaged", 0, 24, |seed| {
+    let (from, count) = (env_u64("KIBAN_SEED_FROM", 0), env_u64("KIBAN_SEEDS", 24));
+    for_each_seed("a_manifest_that_is_lost_or_damaged", from, count, |seed| {
         for damage in ["gone", "empty", "cut", "garbage", "byte", "all gone"] {
             let disk = MemStorage::new(seed);
             let contents_before = filled(&disk, seed);
@@ -280,6 +291,72 @@ fn of_a_damaged_table_all_but_the_damaged_page_is_kept() {
         assert!(lost <= lost_most, "byte {place}: {lost} keys are lost, {report:?}");
         assert!(lost > 0 || lost_most == 0, "byte {place}");
     }
+}
+
+/// Does something bad to a file.
+fn spoil(disk: &MemStorage, rng: &mut Rng) -> String {
+    let all = names(disk, "");
+    let name = rng.pick(&all).clone();
+    let mut bytes = disk.bytes(&path(&name)).unwrap();
+    let place = rng.below(bytes.len().max(1));
+    let what = match rng.below(6) {
+        0 => {
+            disk.remove(&path(&name)).unwrap();
+            return format!("{name} is gone");
+        }
+        1 => {
+            bytes.truncate(place);
+            "is cut"
+        }
+        2 => {
+            bytes.extend(vec![0x5A; place]);
+            "is longer"
+        }
+        3 => {
+            let end = (place + 600).min(bytes.len());
+            bytes[place.min(end)..end].fill(0);
+            "has a hole"
+        }
+        4 => {
+            bytes = disk.bytes(&path(&all[rng.below(all.len())])).unwrap();
+            "is another file"
+        }
+        _ => {
+            if let Some(byte) = bytes.get_mut(place) {
+                *byte ^= 1 << rng.below(8);
+            }
+            "has a changed bit"
+        }
+    };
+    disk.set_bytes(&path(&name), bytes);
+    format!("{name} {what} at {place}")
+}
+
+/// Nothing that was not written comes up, and no keyspace's pairs in another.
+#[test]
+fn whatever_happens_to_its_files_the_store_opens_afterwards() {
+    let (from, count) = (env_u64("KIBAN_SEED_FROM", 0), env_u64("KIBAN_SEEDS", 60));
+    for_each_seed("whatever_happens_to_its_files", from, count, |seed| {
+        let template = MemStorage::new(seed);
+        let (_, history) = filled_with_history(&template, seed);
+        let changes = history.iter().flatten();
+        let written: BTreeSet<_> = changes.map(|change| (change.space, &change.key, &change.value)).collect();
+        let mut rng = Rng::new(seed);
+        for _ in 0..6 {
+            let disk = template.fork();
+            let spoilt: Vec<String> = (0..1 + rng.below(3)).map(|_| spoil(&disk, &mut rng)).collect();
+            let report = repair(&disk).unwrap_or_else(|error| panic!("{spoilt:?}: {error}"));
+            for (name, pairs) in contents(&disk) {
+                let space = usize::from(name != "default");
+                for (key, value) in pairs {
+                    let is_written = written.contains(&(space, &key, &Some(value)));
+                    assert!(is_written, "{spoilt:?}: {name}, {}, {report:?}", key.escape_ascii());
+                }
+            }
+            let again = repair(&disk).unwrap();
+            assert!(again.healthy, "{spoilt:?}: {again:?}");
+        }
+    });
 }
 
 /// A closed store on the simulated disk that lacks its manifest and has a damaged table.
