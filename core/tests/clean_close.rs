@@ -69,6 +69,30 @@ fn after_a_clean_close_a_log_that_is_gone_or_shorter_is_noticed() {
     }
 }
 
+#[test]
+fn a_log_cut_after_a_clean_close_can_be_repaired() {
+    for left in [Some(1), Some(200), None] {
+        let disk = MemStorage::new(1);
+        let db = open(&disk);
+        put(&db, 0..10, Durability::Sync);
+        db.close().unwrap();
+        let log = newest_log(&disk);
+        let bytes = disk.bytes(&log).unwrap();
+        match left {
+            Some(cut) => disk.set_bytes(&log, bytes[..bytes.len() - cut].to_vec()),
+            None => disk.remove(&log).unwrap(),
+        }
+        check_refused(&disk, &log, "before the repair");
+        Db::builder(dir()).storage(std::sync::Arc::new(disk.clone())).repair().unwrap();
+        let db = open(&disk);
+        let found = count(&db);
+        assert!(if left == Some(1) { found == 10 } else { found < 10 }, "{found} after {left:?} was cut");
+        put(&db, [99], Durability::Sync);
+        db.close().unwrap();
+        assert_eq!(count(&open(&disk)), found + 1);
+    }
+}
+
 /// The close says nothing of what a later process writes and a power cut takes.
 #[test]
 fn what_is_written_after_a_clean_close_may_end_anywhere() {
