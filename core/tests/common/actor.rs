@@ -1,9 +1,10 @@
 //! Children that play a part: this very test binary, told by an environment variable which. Each
 //! binary that uses them has a test `child` that does what [`role`] says.
 
-use std::io::{BufRead, BufReader, Write};
+use std::io::{BufRead, BufReader, ErrorKind, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::time::Duration;
 
 const ROLE: &str = "KIBAN_TEST_ROLE";
 const STORE: &str = "KIBAN_TEST_STORE";
@@ -21,6 +22,20 @@ pub(crate) fn say(line: &str) {
     out.flush().unwrap();
 }
 
+/// A copy of this binary is busy while a child that another test began at that moment still has
+/// its descriptor.
+fn spawn_patiently(command: &mut Command) -> Child {
+    for _ in 0..200 {
+        match command.spawn() {
+            Err(error) if error.kind() == ErrorKind::ExecutableFileBusy => {
+                std::thread::sleep(Duration::from_millis(10));
+            }
+            spawned => return spawned.unwrap(),
+        }
+    }
+    command.spawn().unwrap()
+}
+
 /// A child in a role, and its lines so far.
 pub(crate) struct Actor {
     child: Child,
@@ -36,7 +51,7 @@ impl Actor {
     pub(crate) fn spawn(mut command: Command, role: &str, dir: &Path) -> Self {
         command.args(["--exact", "child", "--nocapture", "--test-threads=1"]);
         command.env(ROLE, role).env(STORE, dir).stdin(Stdio::piped()).stdout(Stdio::piped());
-        let mut child = command.spawn().unwrap();
+        let mut child = spawn_patiently(&mut command);
         let lines = BufReader::new(child.stdout.take().unwrap()).lines().map_while(|line| line.ok());
         let lines = lines.filter_map(|line| line.strip_prefix("> ").map(str::to_owned));
         Self { child, lines: Box::new(lines) }
