@@ -71,7 +71,7 @@ impl Store {
         match oldest {
             None => Ok(()),
             Some(Sealed::Memtable(memtable)) => self.flush_memtable(space, memtable),
-            Some(ingested @ Sealed::Ingested(_)) => self.publish_ingested(space, &ingested),
+            Some(Sealed::Ingested(run)) => self.publish_ingested(space, run),
         }
     }
 

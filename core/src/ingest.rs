@@ -10,8 +10,9 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use kiban_formats::{Kind, SeqNo, TableMeta, payload_crc};
+use kiban_formats::{Kind, Level, SeqNo, TableMeta, payload_crc};
 
+use crate::compaction::level_of_ingested;
 use crate::error::{Error, ErrorKind, Result};
 use crate::event::Event;
 use crate::files;
@@ -154,10 +155,19 @@ impl Store {
 
     /// Puts ingested tables, the oldest that waits, into the levels. One caller a keyspace at a
     /// time.
-    pub(crate) fn publish_ingested(&self, space: &Space, ingested: &Sealed) -> Result<()> {
+    pub(crate) fn publish_ingested(&self, space: &Space, run: Arc<Run>) -> Result<()> {
+        // A compaction could put other tables where these go.
+        let alone = self.upkeep.try_stop_compactions_of(space);
+        let level = alone.as_ref().map_or(0, |_| {
+            let view = space.view();
+            level_of_ingested(&view.levels, &run, &self.settings)
+        });
+        let to = |table: &Arc<TableHandle>| Arc::new(table.moved(Level(level as u8)));
+        let tables: Vec<_> = run.tables().iter().map(to).collect();
+        let ingested = Sealed::Ingested(run);
         let Some(seq) = ingested.greatest_seq() else { return Ok(()) };
         self.sync_through(seq)?;
-        self.publish_sealed(space, ingested, ingested.tables().to_vec(), seq).map(drop)
+        self.publish_sealed(space, &ingested, tables, seq).map(drop)
     }
 
     /// Waits until what was committed is in the levels. It is durable already: a failure is not

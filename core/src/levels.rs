@@ -82,6 +82,11 @@ impl Levels {
         }
     }
 
+    /// How many tables of level 0 may have the same key: those of one ingest are apart.
+    pub(crate) fn level0_depth(&self) -> usize {
+        self.level(0).chunk_by(|a, b| a.meta.max_seq == b.meta.max_seq).count()
+    }
+
     /// The deepest level that has tables; 0 if there is none.
     pub(crate) fn deepest(&self) -> usize {
         self.runs.len()

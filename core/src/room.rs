@@ -65,7 +65,7 @@ impl Store {
     }
 
     fn is_level0_full(&self, space: &Space) -> bool {
-        space.view().levels.level(0).len() >= self.settings.level0_stall_tables as usize
+        space.view().levels.level0_depth() >= self.settings.level0_stall_tables as usize
     }
 
     /// Waits for room, and tells listeners, with no lock held.

@@ -49,6 +49,12 @@ impl Run {
         &self.tables
     }
 
+    /// Whether some table has a part of `smallest..=largest` in its range.
+    pub(crate) fn overlaps(&self, smallest: &[u8], largest: &[u8]) -> bool {
+        let table = self.tables.get(self.at_or_after(smallest));
+        table.is_some_and(|table| *table.meta.smallest <= *largest)
+    }
+
     /// The ordinal of the first table that ends at or after the key.
     #[inline]
     fn at_or_after(&self, key: &[u8]) -> usize {

@@ -8,8 +8,11 @@
 
 mod manual;
 mod merge;
+mod place;
 #[cfg(test)]
 mod tests;
+
+pub(crate) use place::level_of_ingested;
 
 use std::collections::HashSet;
 use std::sync::Arc;

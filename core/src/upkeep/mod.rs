@@ -206,6 +206,16 @@ impl Upkeep {
         Ok(stopped)
     }
 
+    /// Keeps compactions of a keyspace from beginning, unless one runs.
+    pub(crate) fn try_stop_compactions_of(&self, space: &Space) -> Option<Stopped<'_>> {
+        let mut state = lock(&self.state);
+        if state.stopped.contains_key(&space.id) || state.compacting.contains_key(&space.id) {
+            return None;
+        }
+        state.stopped.insert(space.id, std::thread::current().id());
+        Some(Stopped { upkeep: self, keyspace: space.id })
+    }
+
     fn wait_for_state(
         &self,
         store: &Store,

@@ -1,18 +1,13 @@
 //! An ingest is all there or not at all: after a death at any of its operations, after any fault,
 //! on a full disk. What it leaves behind is removed.
 
-#![expect(clippy::unwrap_used, reason = "a test fails by panicking, its helpers too")]
-
-mod common {
-    pub(crate) mod memory;
-}
-
 use std::path::Path;
 use std::sync::Arc;
 
-use common::memory::{dir, open, open_with, settings};
 use kiban::storage::{Effect, Fault, Op, SimStorage, Storage};
 use kiban::{Db, ErrorKind, Keyspace, Result, Settings};
+
+use crate::memory::{dir, open, open_with, settings};
 
 const PAIRS: usize = 400;
 
