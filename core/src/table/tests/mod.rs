@@ -89,6 +89,19 @@ struct Sample {
 
 impl Sample {
     fn new(entries: Vec<Entry>) -> Self {
+        Self::write(entries, SeqNo(0))
+    }
+
+    /// The newest versions, ingested and committed at one sequence, which is returned.
+    fn ingested(mut entries: Vec<Entry>) -> (Self, SeqNo) {
+        let seq = SeqNo(50_000);
+        entries.dedup_by(|entry, newer| entry.0 == newer.0);
+        entries.iter_mut().for_each(|entry| entry.1 = seq.0);
+        let sample = Self::write(entries, SeqNo(40_000));
+        (Self { meta: sample.meta.at(seq), ..sample }, seq)
+    }
+
+    fn write(entries: Vec<Entry>, base_seq: SeqNo) -> Self {
         let disk = MemStorage::new(1);
         let storage: Arc<dyn Storage> = Arc::new(disk.clone());
         let options = TableOptions {
@@ -99,14 +112,14 @@ impl Sample {
             hash_seed: HASH_SEED,
             keyspace: KeyspaceId(0),
             filter_bits_per_key: 10,
-            base_seq: SeqNo(0),
+            base_seq,
         };
         let mut writer = TableWriter::create(&storage, path(), options).unwrap();
         for (key, seq, value) in &entries {
             let bytes = value.as_deref().unwrap_or_default();
             let entry = EntryRef {
                 key,
-                seq: SeqNo(*seq),
+                seq: if base_seq.0 == 0 { SeqNo(*seq) } else { SeqNo(0) },
                 kind: if value.is_some() { Kind::Put } else { Kind::Delete },
                 value: bytes,
                 payload_crc: payload_crc(key, bytes),
