@@ -1,10 +1,10 @@
 //! Iterators that use, close or break the store while it takes from them; readers beside it.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use kiban::storage::MemStorage;
-use kiban::{Db, ErrorKind, Settings};
+use kiban::{Db, ErrorKind, Event, Keyspace, Settings};
 
 use crate::memory::{dir, open, open_with, settings};
 use crate::{Pairs, pairs, read, table_files};
@@ -158,4 +158,28 @@ fn readers_beside_it_see_all_or_nothing() {
         noise.join().unwrap();
     });
     assert!(ks.range(..1000u64.to_be_bytes()).all(|pair| pair.unwrap().1 == 59u64.to_be_bytes().to_vec()));
+}
+
+/// It waits for the background, which is who calls the listener.
+#[test]
+fn a_listener_may_ingest() {
+    let place: Arc<OnceLock<Keyspace>> = Arc::default();
+    let inner = place.clone();
+    let db = Db::builder(dir())
+        .storage(Arc::new(MemStorage::new(1)))
+        .settings(settings())
+        .on_event(Arc::new(move |event: &Event| {
+            if let (Event::Flush { .. }, Some(ks)) = (event, inner.get()) {
+                ks.ingest(pairs(10, "told")).unwrap();
+            }
+        }))
+        .open()
+        .unwrap();
+    let ks = db.default_keyspace();
+    place.set(db.keyspace("told").unwrap()).unwrap();
+    ks.put("a", "b").unwrap();
+    ks.flush().unwrap();
+    db.wait_idle().unwrap();
+    assert_eq!(read(db.keyspace("told").unwrap().iter()), pairs(10, "told"));
+    db.close().unwrap();
 }
