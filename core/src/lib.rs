@@ -63,12 +63,18 @@ mod transfer;
 mod upkeep;
 mod value;
 
+/// What belongs to an [`IndexPolicy`] beside its [`Rule`]s.
+pub mod policy {
+    pub use kiban_indexes::{Admission, Build, IndexPolicyBuilder, PolicyError, Wanted};
+}
+
 pub use batch::WriteBatch;
 pub use db::{Db, DbBuilder, VerifyProblem, VerifyReport};
 pub use error::{Error, ErrorKind, Result};
 pub use event::Event;
 pub use iter::{Cursor, Iter};
 pub use keyspace::Keyspace;
+pub use kiban_indexes::{IndexPolicy, Residency, Rule};
 pub use limits::{
     BATCH_BYTES_MAX, BATCH_OPERATIONS_MAX, KEY_BYTES_MAX, KEYSPACE_NAME_BYTES_MAX, KEYSPACES_MAX,
     VALUE_BYTES_MAX,

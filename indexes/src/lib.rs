@@ -6,12 +6,15 @@
 
 mod accessor;
 mod contract;
+pub mod planner;
+mod policy;
 mod registry;
 
 use std::sync::Arc;
 
 pub use accessor::Accessor;
 pub use contract::*;
+pub use policy::{Admission, Build, IndexPolicy, IndexPolicyBuilder, PolicyError, Rule, Wanted};
 pub use registry::{Registry, RegistryError};
 
 /// Kiban's own formats.
