@@ -1,6 +1,7 @@
 //! The writing end of the log.
 
 use std::collections::{BTreeMap, VecDeque};
+use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -18,6 +19,11 @@ use crate::storage::{Storage, SyncFile, WriteFile};
 
 /// Records up to this size are put together before they are appended.
 const JOINED_BYTES_MAX: usize = 64 << 10;
+
+/// How much room is reserved behind the last record: as much as the file has, within these. The
+/// least keeps the log of a small store small; the most is enough that a reservation, which the
+/// next sync pays for, is one in ten thousand writes.
+const RESERVED_BYTES: RangeInclusive<u64> = 64 << 10..=4 << 20;
 
 /// The log files of an open store. All methods are called under the commit lock.
 #[derive(Debug)]
@@ -53,6 +59,30 @@ struct Active {
     file: Box<dyn WriteFile>,
     syncer: Arc<dyn SyncFile>,
     salt: u32,
+    /// Where the room ends that was asked for, got or not.
+    reserved: u64,
+}
+
+impl Active {
+    /// Makes room for a frame and more, so that its sync and those of the frames after it write no
+    /// new length. What the storage does not give is not needed.
+    fn reserve(&mut self, frame_len: u64, rotate_bytes: u64) {
+        let end = self.log.bytes + frame_len;
+        if end <= self.reserved {
+            return;
+        }
+        let more = end.clamp(*RESERVED_BYTES.start(), *RESERVED_BYTES.end());
+        self.reserved = (end + more).min(rotate_bytes).max(end);
+        if self.reserved > end {
+            let _ = self.file.reserve(self.reserved - self.log.bytes);
+        }
+    }
+
+    /// Ends the file with its last record. Zeros behind that are nothing to a reader, so that a
+    /// failure costs no more than the room.
+    fn trim(&mut self) {
+        let _ = self.file.trim();
+    }
 }
 
 /// What a sync has to do.
@@ -156,6 +186,7 @@ impl Journal {
             file,
             syncer,
             salt: header.salt(),
+            reserved: 0,
         });
         Ok(true)
     }
@@ -225,6 +256,7 @@ impl Journal {
             self.append(END, &[])?;
         }
         if let Some(active) = &mut self.active {
+            active.trim();
             active.file.sync().map_err(|source| Error::io("sync", &active.path, source))?;
         }
         let newest = self.active.as_ref().map(|active| &active.log).or(self.sealed.back());
@@ -237,6 +269,7 @@ impl Journal {
         let tail = frame_tail(header.payload_len);
         let frame_len = FRAME_HEADER_BYTES as u64 + header.payload_len + tail.len() as u64;
         let header = header.encode(active.salt);
+        active.reserve(frame_len, self.rotate_bytes);
         let appended = if frame_len <= JOINED_BYTES_MAX as u64 {
             self.scratch.clear();
             self.scratch.extend_from_slice(&header);
@@ -264,7 +297,8 @@ impl Journal {
 
     /// Lets the next write begin a new file, so that this one can go once it is flushed.
     pub(crate) fn retire_active(&mut self) {
-        if let Some(active) = self.active.take() {
+        if let Some(mut active) = self.active.take() {
+            active.trim();
             self.previous = active.log.no;
             self.previous_len = active.log.bytes;
             self.unsynced.push(active.log.no);

@@ -117,6 +117,9 @@ impl Replay<'_> {
             let (offset, whole) = self.read(log, end, &mut next_seq, &mut recovered, &mut apply)?;
             recovered.previous = log.header.no;
             recovered.previous_len = offset;
+            if log.header.no == self.end.no && offset < self.end.bytes {
+                self.refuse(self.shorter(&log.path, offset))?;
+            }
             read += 1;
             if !whole {
                 break;
@@ -172,14 +175,20 @@ impl Replay<'_> {
         if no.0 == 0 || no < self.live.oldest {
             return Ok(());
         }
-        let what = match logs.iter().find(|log| log.header.no == no) {
-            None => "the store was closed with this log, and it is not there".to_owned(),
-            Some(log) if log.len < bytes => {
-                format!("it has {} bytes, and had {bytes} when the store was closed", log.len)
+        match logs.iter().find(|log| log.header.no == no) {
+            None => {
+                let what = "the store was closed with this log, and it is not there";
+                self.refuse(Error::corruption(&self.dir.join(files::log(no)), what))
             }
-            Some(_) => return Ok(()),
-        };
-        self.refuse(Error::corruption(&self.dir.join(files::log(no)), what))
+            Some(log) if log.len < bytes => self.refuse(self.shorter(&log.path, log.len)),
+            Some(_) => Ok(()),
+        }
+    }
+
+    /// What a log has lost of what it held when the store was closed.
+    fn shorter(&self, path: &Path, bytes: u64) -> Error {
+        let what = format!("it has {bytes} bytes, and had {} when the store was closed", self.end.bytes);
+        Error::corruption(path, what)
     }
 
     /// Opens a file and reads its header; `None` if the header never reached the disk.
@@ -266,8 +275,7 @@ impl Replay<'_> {
                     }
                 }
                 Ok(Next::End(tail)) => {
-                    let rest = log.len.min(end) - reader.offset();
-                    recovered.truncated_bytes += if tail == Tail::Torn { rest } else { 0 };
+                    recovered.truncated_bytes += if tail == Tail::Torn { reader.torn_bytes() } else { 0 };
                     break tail == Tail::Clean || end == u64::MAX;
                 }
                 Err(ReadError::Io(source)) => return Err(Error::io("read", &log.path, source)),

@@ -28,6 +28,10 @@ pub struct FileCounts {
     pub appends: u64,
     /// Bytes handed to `append`.
     pub append_bytes: u64,
+    /// `reserve`.
+    pub reserves: u64,
+    /// `trim`.
+    pub trims: u64,
     /// `sync`, of a writer or of a syncer.
     pub syncs: u64,
     /// `rename`, `rename_dir` and `link` to this name.
@@ -188,6 +192,16 @@ impl WriteFile for Counted<Box<dyn WriteFile>> {
             file.append_bytes += parts.iter().map(|part| part.len() as u64).sum::<u64>();
         });
         self.inner.append(parts)
+    }
+
+    fn reserve(&mut self, bytes: u64) -> io::Result<()> {
+        self.count(|file| file.reserves += 1);
+        self.inner.reserve(bytes)
+    }
+
+    fn trim(&mut self) -> io::Result<()> {
+        self.count(|file| file.trims += 1);
+        self.inner.trim()
     }
 
     fn sync(&mut self) -> io::Result<()> {

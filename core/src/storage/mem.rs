@@ -141,7 +141,7 @@ impl Storage for MemStorage {
         state.check_free(path)?;
         let file = MemFile::default();
         state.files.insert(path.to_owned(), file.clone());
-        Ok(Box::new(file))
+        Ok(Box::new(MemWriteFile { file, appended: 0 }))
     }
 
     fn open_sync(&self, path: &Path) -> io::Result<Arc<dyn SyncFile>> {
@@ -242,6 +242,24 @@ pub(crate) fn slice_at(bytes: &[u8], offset: u64, len: usize) -> io::Result<&[u8
     bytes.get(start..end).ok_or_else(|| io::ErrorKind::UnexpectedEof.into())
 }
 
+/// Writes `part` at `start`, which is not behind the end. Where it ends.
+pub(crate) fn write_at(bytes: &mut Vec<u8>, start: usize, part: &[u8]) -> usize {
+    let (inside, behind) = part.split_at(part.len().min(bytes.len() - start));
+    bytes[start..start + inside.len()].copy_from_slice(inside);
+    bytes.extend_from_slice(behind);
+    start + part.len()
+}
+
+/// Lets `bytes` have `count` bytes behind `start`, new ones zeros.
+pub(crate) fn reserve_at(bytes: &mut Vec<u8>, start: usize, count: u64) -> io::Result<()> {
+    let end = usize::try_from(count).ok().and_then(|count| start.checked_add(count));
+    let end = end.ok_or(io::ErrorKind::StorageFull)?;
+    let more = end.saturating_sub(bytes.len());
+    bytes.try_reserve(more).map_err(|_| io::ErrorKind::StorageFull)?;
+    bytes.resize(bytes.len() + more, 0);
+    Ok(())
+}
+
 impl ReadFile for MemFile {
     fn len(&self) -> io::Result<u64> {
         Ok(lock(&self.0).len() as u64)
@@ -258,10 +276,28 @@ impl ReadFile for MemFile {
     }
 }
 
-impl WriteFile for MemFile {
+/// A file to append to.
+#[derive(Debug)]
+struct MemWriteFile {
+    file: MemFile,
+    appended: usize,
+}
+
+impl WriteFile for MemWriteFile {
     fn append(&mut self, parts: &[&[u8]]) -> io::Result<()> {
-        let mut bytes = lock(&self.0);
-        parts.iter().for_each(|part| bytes.extend_from_slice(part));
+        let mut bytes = lock(&self.file.0);
+        for part in parts {
+            self.appended = write_at(&mut bytes, self.appended, part);
+        }
+        Ok(())
+    }
+
+    fn reserve(&mut self, bytes: u64) -> io::Result<()> {
+        reserve_at(&mut lock(&self.file.0), self.appended, bytes)
+    }
+
+    fn trim(&mut self) -> io::Result<()> {
+        lock(&self.file.0).truncate(self.appended);
         Ok(())
     }
 
@@ -270,7 +306,7 @@ impl WriteFile for MemFile {
     }
 
     fn syncer(&self) -> io::Result<Arc<dyn SyncFile>> {
-        Ok(Arc::new(self.clone()))
+        Ok(Arc::new(self.file.clone()))
     }
 }
 

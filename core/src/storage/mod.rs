@@ -6,8 +6,12 @@
 //! The contract, which is POSIX's: bytes appended are readable at once, and survive the death
 //! of the process; they survive a power cut only after [`WriteFile::sync`] returned. A name
 //! made by `create`, `rename`, `link` or taken away by `remove` survives a power cut only after
-//! [`Storage::sync_dir`] of its directory returned; so for `rename_dir` and `remove_dir`. After a failed sync nothing is known of the
-//! bytes appended since the last good one.
+//! [`Storage::sync_dir`] of its directory returned; so for `rename_dir` and `remove_dir`. After a
+//! failed sync nothing is known of the bytes appended since the last good one.
+//!
+//! Bytes that were [reserved](WriteFile::reserve) are part of the file, and zeros until they are
+//! appended. So its length says nothing of how much was appended; after a power cut it is any of
+//! those it had since the last sync, or between them.
 //!
 //! Public under the feature `storage-api`, unstable.
 
@@ -62,6 +66,12 @@ pub trait WriteFile: Send + Debug {
     /// Appends all bytes of all parts, in order, in as few system calls as may be. After an
     /// error some bytes may stand at the end.
     fn append(&mut self, parts: &[&[u8]]) -> io::Result<()>;
+    /// Makes room for `bytes` bytes behind those appended so far, so that appending and syncing
+    /// them changes no length. A hint: where a storage cannot, or after an error, appends go on
+    /// as without it.
+    fn reserve(&mut self, bytes: u64) -> io::Result<()>;
+    /// Gives back what was reserved and not appended. Durable after a sync.
+    fn trim(&mut self) -> io::Result<()>;
     /// Makes all appended bytes durable.
     fn sync(&mut self) -> io::Result<()>;
     /// A handle that can sync this file from another thread while appends go on.

@@ -5,12 +5,17 @@
 //! 1. Nothing: a clean end.
 //! 2. Zeros to the end of the file: space that was reserved, or an append of which nothing
 //!    reached the disk. The end.
+//!
+//! From here on the file is taken to end behind its last byte that is no zero: behind that stands
+//! reserved space, into which an append was cut short or not begun. The end byte of a frame is no
+//! zero, so that cuts no whole frame.
+//!
 //! 3. A later frame header of this file has a durable mark that covers `o`: damage. The header
 //!    has a checksum of its own, so it counts even if its frame is not whole.
 //! 4. The header has the file's salt, or would be valid with it: damage, unless its part of some
 //!    512-byte sector is all zeros, that is, was never written. A power cut changes no bytes, and
 //!    bytes that are not ours do not begin with the salt.
-//! 5. The header is valid and the frame reaches past the end of the file: a torn tail.
+//! 5. The header is valid and the frame's end byte is past the end of the file: a torn tail.
 //! 6. The header is valid and payload or end are wrong: a torn tail if more sectors of the frame
 //!    are zeros than the header says; else damage.
 //! 7. Anything else (too few bytes for a header, or no header of ours): a torn tail.
@@ -83,6 +88,7 @@ pub struct FrameReader<I> {
     salt: u32,
     offset: u64,
     end: u64,
+    torn: u64,
 }
 
 impl<I: Input> FrameReader<I> {
@@ -90,12 +96,18 @@ impl<I: Input> FrameReader<I> {
     /// end of the input if that is less.
     pub fn new(input: I, header: &FileHeader, offset: u64, end: u64) -> Self {
         let end = end.min(input.len());
-        Self { window: Window::new(input), section: header.kind.name(), salt: header.salt(), offset, end }
+        Self { window: Window::new(input), section: header.kind.name(), salt: header.salt(), offset, end, torn: 0 }
     }
 
     /// Where the next frame begins: the end of the frames read so far.
     pub fn offset(&self) -> u64 {
         self.offset
+    }
+
+    /// Bytes from this place to the last that is no zero, once this was found to be a
+    /// [torn](Tail::Torn) tail.
+    pub fn torn_bytes(&self) -> u64 {
+        self.torn
     }
 
     /// The next frame. `lost` is the least durable mark that covers the frame at this place: in a
@@ -145,20 +157,25 @@ impl<I: Input> FrameReader<I> {
         if start >= self.end {
             return Ok(Tail::Clean);
         }
-        if self.is_zero(start, self.end)? {
+        let Some(last) = self.last_nonzero(start, self.end)? else {
             return Ok(Tail::Zeros);
-        }
+        };
+        let written = last + 1;
+        self.torn = written - start;
         if self.proves(lost)? {
             return Err(self.damage("a later frame says that this one was durable"));
         }
         let Some(header) = self.header_at(start)? else {
-            return if self.is_damaged_header(start)? {
+            let is_cut = written < start + FRAME_HEADER_BYTES as u64;
+            return if !is_cut && self.is_damaged_header(start)? {
                 Err(self.damage("a frame's header was changed"))
             } else {
                 Ok(Tail::Torn)
             };
         };
-        match self.end_of(start, &header) {
+        // A header may give any length.
+        let end_byte = (start + FRAME_HEADER_BYTES as u64).saturating_add(header.payload_len);
+        match self.end_of(start, &header).filter(|_| end_byte < written) {
             None => Ok(Tail::Torn),
             Some(end) if sectors::some_were_dropped(self.zero_sectors(start, end)?, header.zero_sectors) => {
                 Ok(Tail::Torn)
@@ -208,15 +225,16 @@ impl<I: Input> FrameReader<I> {
         Ok(end == tail && crc32(payload) == header.payload_crc)
     }
 
-    fn is_zero(&mut self, mut from: u64, to: u64) -> io::Result<bool> {
+    /// Where the last byte of `from..to` stands that is no zero.
+    fn last_nonzero(&mut self, mut from: u64, to: u64) -> io::Result<Option<u64>> {
+        let mut last = None;
         while from < to {
             let len = (to - from).min(SECTOR_BYTES * 8);
-            if self.window.get(from, len)?.iter().any(|byte| *byte != 0) {
-                return Ok(false);
-            }
+            let place = self.window.get(from, len)?.iter().rposition(|byte| *byte != 0);
+            last = place.map(|place| from + place as u64).or(last);
             from += len;
         }
-        Ok(true)
+        Ok(last)
     }
 
     /// In how many sectors the bytes `from..to` have only zeros.
@@ -224,7 +242,7 @@ impl<I: Input> FrameReader<I> {
         let mut count = 0;
         while from < to {
             let end = (from / SECTOR_BYTES + 1).saturating_mul(SECTOR_BYTES).min(to);
-            count += u64::from(self.is_zero(from, end)?);
+            count += u64::from(self.last_nonzero(from, end)?.is_none());
             from = end;
         }
         Ok(count)

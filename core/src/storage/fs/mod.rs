@@ -1,9 +1,10 @@
 //! The file system, through std. Unix.
 
 mod map;
+mod room;
 
 use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
-use std::io::{self, IoSlice, Write};
+use std::io::{self, IoSlice, Seek, Write};
 use std::os::unix::fs::{DirBuilderExt, FileExt, OpenOptionsExt};
 use std::path::Path;
 use std::sync::Arc;
@@ -75,7 +76,7 @@ impl Storage for FsStorage {
     }
 
     fn create(&self, path: &Path) -> io::Result<Box<dyn WriteFile>> {
-        let file = OpenOptions::new().append(true).create_new(true).mode(FILE_MODE).open(path)?;
+        let file = OpenOptions::new().write(true).create_new(true).mode(FILE_MODE).open(path)?;
         Ok(Box::new(FsWriteFile(Arc::new(file))))
     }
 
@@ -228,7 +229,8 @@ impl ReadFile for FsReadFile {
     }
 }
 
-/// A file to append to. Its syncers share the descriptor.
+/// A file to append to: the descriptor's place is where the appended bytes end. Its syncers share
+/// the descriptor and never move it.
 #[derive(Debug)]
 struct FsWriteFile(Arc<File>);
 
@@ -241,6 +243,16 @@ impl WriteFile for FsWriteFile {
                 write_all_vectored(&self.0, &mut slices)
             }
         }
+    }
+
+    fn reserve(&mut self, bytes: u64) -> io::Result<()> {
+        let appended = (&*self.0).stream_position()?;
+        room::reserve(&self.0, appended, bytes)
+    }
+
+    fn trim(&mut self) -> io::Result<()> {
+        let appended = (&*self.0).stream_position()?;
+        self.0.set_len(appended)
     }
 
     fn sync(&mut self) -> io::Result<()> {

@@ -6,7 +6,7 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use super::dirs::DirChange;
-use crate::storage::mem::name_of;
+use crate::storage::mem::{name_of, reserve_at, write_at};
 
 /// Number of a file, whatever its names.
 pub(super) type InodeNo = u64;
@@ -39,12 +39,18 @@ impl Default for Disk {
 /// The bytes of a file. They are durable up to `synced`, except in `dropped`.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Inode {
+    /// Those appended, then those reserved.
     pub(super) bytes: Vec<u8>,
+    pub(super) appended: usize,
     pub(super) synced: usize,
     /// Parts below `synced` that a failed sync should have written and no later one will.
     pub(super) dropped: Vec<Range<usize>>,
     /// Lengths after each append since the last good sync: what a sector may have looked like.
     pub(super) appends: Vec<usize>,
+    /// Its length when it was last synced, and the shortest and the longest since.
+    pub(super) synced_len: usize,
+    pub(super) shortest: usize,
+    pub(super) longest: usize,
 }
 
 impl Inode {
@@ -57,20 +63,44 @@ impl Inode {
     }
 
     pub(super) fn append(&mut self, bytes: &[u8]) {
-        self.bytes.extend_from_slice(bytes);
-        self.appends.push(self.bytes.len());
+        self.appended = write_at(&mut self.bytes, self.appended, bytes);
+        self.appends.push(self.appended);
+        self.note_len();
     }
 
-    /// All bytes become durable.
+    pub(super) fn reserve(&mut self, bytes: u64) -> io::Result<()> {
+        reserve_at(&mut self.bytes, self.appended, bytes)?;
+        self.note_len();
+        Ok(())
+    }
+
+    pub(super) fn trim(&mut self) {
+        self.bytes.truncate(self.appended);
+        self.note_len();
+    }
+
+    fn note_len(&mut self) {
+        self.shortest = self.shortest.min(self.bytes.len());
+        self.longest = self.longest.max(self.bytes.len());
+    }
+
+    /// Bytes that were reserved and not appended.
+    pub(super) fn reserved(&self) -> usize {
+        self.bytes.len() - self.appended
+    }
+
+    /// All bytes and the length become durable.
     pub(super) fn sync(&mut self) {
-        self.synced = self.bytes.len();
+        self.synced = self.appended;
         self.appends.clear();
+        let len = self.bytes.len();
+        (self.synced_len, self.shortest, self.longest) = (len, len, len);
     }
 
     /// The sync fails and forgets what it had to write.
     pub(super) fn drop_unsynced(&mut self) {
-        if self.synced < self.bytes.len() {
-            self.dropped.push(self.synced..self.bytes.len());
+        if self.synced < self.appended {
+            self.dropped.push(self.synced..self.appended);
         }
         self.sync();
     }

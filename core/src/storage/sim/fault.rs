@@ -25,6 +25,10 @@ pub enum Op {
     Map,
     /// `append`.
     Append,
+    /// `reserve`.
+    Reserve,
+    /// `trim`.
+    Trim,
     /// `sync`, of a writer or of a syncer.
     Sync,
     /// `rename` and `rename_dir`.
@@ -108,6 +112,23 @@ pub(super) enum Outcome {
     Drop(io::Error),
     /// The machine stops, before or after it.
     Crash { error: io::Error, done: bool },
+}
+
+impl Outcome {
+    /// Does what cannot happen in part.
+    pub(super) fn run(self, change: impl FnOnce() -> io::Result<()>) -> io::Result<()> {
+        match self {
+            Self::Go => change(),
+            Self::Crash { error, done } => {
+                if done {
+                    // It may have happened; nobody is there to hear how it went.
+                    change().ok();
+                }
+                Err(error)
+            }
+            Self::Fail(error) | Self::Short(error) | Self::Drop(error) => Err(error),
+        }
+    }
 }
 
 /// Waiting faults and counted operations.

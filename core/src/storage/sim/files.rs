@@ -5,7 +5,7 @@ use std::io;
 use std::sync::{Arc, Mutex};
 
 use super::World;
-use super::disk::InodeNo;
+use super::disk::{Disk, InodeNo};
 use super::fault::{Op, Outcome};
 use crate::storage::mem::{MemMap, slice_at};
 use crate::storage::{Map, ReadFile, SyncFile, WriteFile};
@@ -66,12 +66,31 @@ impl WriteFile for SimWriteFile {
                 (usize::try_from(landed).unwrap_or(0), Err(error))
             }
         };
-        let room = world.disk.room();
+        let room = world.disk.room().saturating_add(world.disk.inode(self.0.inode).reserved());
         world.disk.inode_mut(self.0.inode).append(&bytes[..landed.min(room)]);
         match result {
             Ok(()) if landed > room => Err(rustix::io::Errno::NOSPC.into()),
             result => result,
         }
+    }
+
+    fn reserve(&mut self, bytes: u64) -> io::Result<()> {
+        let inode = self.0.inode;
+        self.0.resize(Op::Reserve, |disk| {
+            let room = disk.room().saturating_add(disk.inode(inode).reserved());
+            if bytes > room as u64 {
+                return Err(rustix::io::Errno::NOSPC.into());
+            }
+            disk.inode_mut(inode).reserve(bytes)
+        })
+    }
+
+    fn trim(&mut self) -> io::Result<()> {
+        let inode = self.0.inode;
+        self.0.resize(Op::Trim, |disk| {
+            disk.inode_mut(inode).trim();
+            Ok(())
+        })
     }
 
     fn sync(&mut self) -> io::Result<()> {
@@ -94,6 +113,13 @@ impl SyncFile for SimSyncFile {
 }
 
 impl Handle {
+    /// An operation that changes the length and no byte that was appended.
+    fn resize(&self, op: Op, change: impl FnOnce(&mut Disk) -> io::Result<()>) -> io::Result<()> {
+        let mut world = lock(&self.world);
+        let outcome = world.begin(op, &self.name);
+        outcome.run(|| change(&mut world.disk))
+    }
+
     fn sync(&self) -> io::Result<()> {
         let mut world = lock(&self.world);
         let outcome = world.begin(Op::Sync, &self.name);

@@ -3,8 +3,9 @@
 //! What a process sees and what the disk keeps stand apart, for the bytes of every file and for
 //! the names of every directory. [`SimStorage::reboot`] gives what is left after a power cut:
 //! - Bytes before the last good sync are there. Of those after it each 512-byte sector is kept
-//!   as it stood after any of the appends that touched it, or not at all (zeros), and the file
-//!   ends anywhere between the synced and the last length.
+//!   as it stood after any of the appends that touched it, or not at all (zeros). The file ends
+//!   anywhere between the shortest and the longest it was since then: appends and reservations
+//!   make it longer, a trim makes it shorter.
 //! - Names of a directory that were changed since its last sync are kept or lost one change at
 //!   a time, in any combination. A rename is one change: its target is the old or the new file.
 //! - Directories are durable when made, as the seam promises. One that was moved or removed since
@@ -151,18 +152,8 @@ impl SimStorage {
         change: impl FnOnce(&mut Disk) -> io::Result<()>,
     ) -> io::Result<()> {
         let mut world = self.world();
-        match world.begin(op, &name_of(path)) {
-            Outcome::Go => change(&mut world.disk),
-            Outcome::Fail(error) => Err(error),
-            Outcome::Crash { error, done } => {
-                if done {
-                    // It may have happened; nobody is there to hear how it went.
-                    change(&mut world.disk).ok();
-                }
-                Err(error)
-            }
-            Outcome::Short(error) | Outcome::Drop(error) => Err(error),
-        }
+        let outcome = world.begin(op, &name_of(path));
+        outcome.run(|| change(&mut world.disk))
     }
 }
 

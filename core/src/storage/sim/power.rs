@@ -78,22 +78,38 @@ impl Directory {
 impl Inode {
     fn survivor(&self, random: &mut Random) -> Self {
         let luck = Luck::draw(random);
-        let unsynced = self.bytes.len() - self.synced;
         let len = match luck {
             Luck::All => self.bytes.len(),
-            Luck::None => self.synced,
-            Luck::Prefix | Luck::Each => self.synced + up_to(random, unsynced),
+            Luck::None => self.synced_len,
+            Luck::Prefix | Luck::Each => self.shortest + up_to(random, self.longest - self.shortest),
         };
-        let mut bytes = self.bytes[..len].to_vec();
+        // The length and the bytes go to the disk each in their own time.
+        let kept = match luck {
+            Luck::All | Luck::Each => self.appended,
+            Luck::None => self.synced,
+            Luck::Prefix => self.written_first(random),
+        };
+        let mut bytes = self.bytes[..kept.min(len)].to_vec();
+        bytes.resize(len, 0);
         if matches!(luck, Luck::Each) {
-            self.tear(&mut bytes, self.synced, len, random);
+            self.tear(&mut bytes, self.synced, self.appended.min(len), random);
         }
         for dropped in &self.dropped {
             self.tear(&mut bytes, dropped.start, dropped.end.min(len), random);
         }
-        let mut survivor = Self { bytes, ..Self::default() };
+        let mut survivor = Self { bytes, appended: len, ..Self::default() };
         survivor.sync();
         survivor
+    }
+
+    /// Where the bytes end that were written before the power failed, if they were in order: with a
+    /// sector, as it stood after some append.
+    fn written_first(&self, random: &mut Random) -> usize {
+        if coin(random) && !self.appends.is_empty() {
+            return self.appends[up_to(random, self.appends.len() - 1)];
+        }
+        let place = self.synced + up_to(random, self.appended - self.synced);
+        (place / SECTOR_BYTES * SECTOR_BYTES).max(self.synced)
     }
 
     /// Puts each sector of `from..to` back to how it stood after one of the appends that touched
