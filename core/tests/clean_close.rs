@@ -3,11 +3,13 @@
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking, its helpers too")]
 
 mod common {
+    pub(crate) mod cut;
     pub(crate) mod memory;
 }
 
 use std::path::PathBuf;
 
+use common::cut::cut_log;
 use common::memory::{dir, open, open_with, settings};
 use kiban::storage::{Effect, Fault, MemStorage, SimStorage, Storage};
 use kiban::{Db, Durability, ErrorKind, RecoveryMode, Settings};
@@ -107,8 +109,7 @@ fn what_is_written_after_a_clean_close_may_end_anywhere() {
     drop(db);
     let log = newest_log(&next);
     assert_ne!(log, closed);
-    let bytes = next.bytes(&log).unwrap();
-    next.set_bytes(&log, bytes[..bytes.len() - 3].to_vec());
+    cut_log(&next, &log, 3);
     assert_eq!(count(&open(&next.fork())), 19);
     next.remove(&log).unwrap();
     assert_eq!(count(&open(&next.fork())), 10);

@@ -4,12 +4,14 @@
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking, its helpers too")]
 
 mod common {
+    pub(crate) mod cut;
     pub(crate) mod memory;
 }
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use common::cut::cut_log;
 use common::memory::{dir, open, open_with, settings};
 use kiban::storage::{CountingStorage, Effect, Fault, MemStorage, Op, SimStorage, Storage};
 use kiban::{Db, Durability, ErrorKind, Keyspace, RecoveryMode, Result, Settings};
@@ -69,8 +71,7 @@ fn h18_torn_tail_survives_repeated_recovery() {
         disk = kill(&disk, db);
         let log = newest(&disk, ".log");
         if cut {
-            let bytes = disk.bytes(&log).unwrap();
-            disk.set_bytes(&log, bytes[..bytes.len() - 3].to_vec());
+            cut_log(&disk, &log, 3);
         } else {
             append(&disk, &log, b"17 random bytes!\x9D");
         }
@@ -178,8 +179,7 @@ fn h24_a_torn_log_followed_by_an_empty_one_opens() {
     put_durable(&db, 1..=10);
     let disk = kill(&disk, db);
     let log = newest(&disk, ".log");
-    let bytes = disk.bytes(&log).unwrap();
-    disk.set_bytes(&log, bytes[..bytes.len() - 5].to_vec());
+    cut_log(&disk, &log, 5);
     disk.set_bytes(&next_log(&disk), Vec::new());
 
     let db = open(&disk);

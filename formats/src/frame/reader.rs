@@ -96,7 +96,14 @@ impl<I: Input> FrameReader<I> {
     /// end of the input if that is less.
     pub fn new(input: I, header: &FileHeader, offset: u64, end: u64) -> Self {
         let end = end.min(input.len());
-        Self { window: Window::new(input), section: header.kind.name(), salt: header.salt(), offset, end, torn: 0 }
+        Self {
+            window: Window::new(input),
+            section: header.kind.name(),
+            salt: header.salt(),
+            offset,
+            end,
+            torn: 0,
+        }
     }
 
     /// Where the next frame begins: the end of the frames read so far.
