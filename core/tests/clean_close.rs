@@ -4,14 +4,16 @@
 
 mod common {
     pub(crate) mod cut;
+    pub(crate) mod log_file;
     pub(crate) mod memory;
 }
 
 use std::path::PathBuf;
 
 use common::cut::cut_log;
+use common::log_file::written;
 use common::memory::{dir, open, open_with, settings};
-use kiban::storage::{Effect, Fault, MemStorage, SimStorage, Storage};
+use kiban::storage::{Effect, Fault, MemStorage, Op, SimStorage, Storage};
 use kiban::{Db, Durability, ErrorKind, RecoveryMode, Settings};
 
 fn put(db: &Db, numbers: impl IntoIterator<Item = u32>, durability: Durability) {
@@ -92,6 +94,55 @@ fn a_log_cut_after_a_clean_close_can_be_repaired() {
         put(&db, [99], Durability::Sync);
         db.close().unwrap();
         assert_eq!(count(&open(&disk)), found + 1);
+    }
+}
+
+/// A file that is as long as it was may have lost bytes all the same.
+#[test]
+fn after_a_clean_close_a_log_whose_end_reads_as_zeros_is_refused() {
+    let disk = MemStorage::new(1);
+    let db = open(&disk);
+    put(&db, 0..10, Durability::Buffered);
+    db.close().unwrap();
+    let log = newest_log(&disk);
+    let bytes = disk.bytes(&log).unwrap();
+    for lost in [16, 200, bytes.len() - 80] {
+        let mut changed = bytes.clone();
+        changed[bytes.len() - lost..].fill(0);
+        disk.set_bytes(&log, changed);
+        check_refused(&disk, &log, &format!("{lost} zeros"));
+    }
+}
+
+#[test]
+fn a_close_gives_back_the_room_behind_the_last_record() {
+    let disk = MemStorage::new(1);
+    let db = open(&disk);
+    put(&db, 0..10, Durability::Sync);
+    let log = newest_log(&disk);
+    let bytes = disk.bytes(&log).unwrap();
+    assert!(bytes.len() > written(&bytes).len() + 10_000, "{} bytes", bytes.len());
+    assert_eq!(db.stats().log_bytes, written(&bytes).len() as u64, "room is no log");
+    db.close().unwrap();
+    let bytes = disk.bytes(&log).unwrap();
+    assert_eq!(bytes.len(), written(&bytes).len());
+}
+
+/// Room is a hint: what cannot be had or given back is no failure.
+#[test]
+fn no_put_and_no_close_fails_for_want_of_room() {
+    for (op, effect) in [(Op::Reserve, Effect::NoSpace), (Op::Reserve, Effect::Eio), (Op::Trim, Effect::Eio)]
+    {
+        let disk = SimStorage::new(1);
+        let db = open_with(disk.clone(), settings()).unwrap();
+        disk.inject(Fault::at_op(op, 1, effect).for_good());
+        put(&db, 0..50, Durability::Sync);
+        db.flush().unwrap();
+        put(&db, 50..60, Durability::Sync);
+        db.close().unwrap();
+        assert!(disk.operations_of(op) > 0, "{op:?} was never asked for");
+        disk.clear_faults();
+        assert_eq!(count(&open_with(disk.reboot(1), settings()).unwrap()), 60, "{op:?} {effect:?}");
     }
 }
 

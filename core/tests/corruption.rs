@@ -5,6 +5,7 @@
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking, its helpers too")]
 
 mod common {
+    pub(crate) mod log_file;
     pub(crate) mod seeds;
 }
 
@@ -12,6 +13,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use common::log_file::written;
 use common::seeds::for_each_seed;
 use kiban::storage::{MemStorage, Storage};
 use kiban::{Db, Durability, Error, ErrorKind, Key, Keyspace, RecoveryMode, Result, Settings, Value};
@@ -80,13 +82,18 @@ impl Sample {
         names
     }
 
+    /// The bytes of a file; of a log those that were appended.
     fn bytes(&self, name: &str) -> Vec<u8> {
-        self.disk.bytes(&path(name)).unwrap()
+        let bytes = self.disk.bytes(&path(name)).unwrap();
+        if is_log(name) { written(&bytes).to_vec() } else { bytes }
     }
 
-    /// The same disk with other bytes in one file.
-    fn with(&self, name: &str, bytes: Vec<u8>) -> MemStorage {
+    /// The same disk with other bytes in one file. A log that had room behind them keeps some.
+    fn with(&self, name: &str, mut bytes: Vec<u8>) -> MemStorage {
+        const ROOM_BYTES: usize = 600;
         let disk = self.disk.fork();
+        let room = disk.bytes(&path(name)).unwrap().len() - self.bytes(name).len();
+        bytes.resize(bytes.len() + room.min(ROOM_BYTES), 0);
         disk.set_bytes(&path(name), bytes);
         disk
     }

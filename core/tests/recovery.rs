@@ -5,6 +5,7 @@
 
 mod common {
     pub(crate) mod cut;
+    pub(crate) mod log_file;
     pub(crate) mod memory;
 }
 
@@ -12,6 +13,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use common::cut::cut_log;
+use common::log_file::written;
 use common::memory::{dir, open, open_with, settings};
 use kiban::storage::{CountingStorage, Effect, Fault, MemStorage, Op, SimStorage, Storage};
 use kiban::{Db, Durability, ErrorKind, Keyspace, RecoveryMode, Result, Settings};
@@ -64,15 +66,20 @@ fn numbers(space: &Keyspace) -> Vec<u32> {
 
 #[test]
 fn h18_torn_tail_survives_repeated_recovery() {
-    for cut in [false, true] {
+    // Right behind the last record, or behind the room that was reserved there.
+    for (cut, room) in [(false, false), (false, true), (true, false), (true, true)] {
         let mut disk = MemStorage::new(1);
         let db = open(&disk);
         put_durable(&db, 1..=10);
         disk = kill(&disk, db);
         let log = newest(&disk, ".log");
-        if cut {
-            cut_log(&disk, &log, 3);
-        } else {
+        let len = disk.bytes(&log).unwrap().len();
+        cut_log(&disk, &log, if cut { 8 } else { 0 });
+        if room {
+            let used = disk.bytes(&log).unwrap().len();
+            append(&disk, &log, &vec![0; len - used]);
+        }
+        if !cut {
             append(&disk, &log, b"17 random bytes!\x9D");
         }
         let mut expected: Vec<u32> = (1..=if cut { 9 } else { 10 }).collect();
@@ -111,6 +118,35 @@ fn h19_zero_filled_tail_does_not_stop_the_store_from_opening() {
             Err(error) => assert_eq!(error.kind(), ErrorKind::Corruption, "{error}"),
         }
     }
+}
+
+/// A killed store leaves the room that its log had reserved.
+#[test]
+fn room_behind_the_last_record_may_be_of_any_length() {
+    let disk = MemStorage::new(1);
+    let db = open(&disk);
+    put_durable(&db, 1..=10);
+    let disk = kill(&disk, db);
+    let log = newest(&disk, ".log");
+    let bytes = disk.bytes(&log).unwrap();
+    let used = written(&bytes).len();
+    assert!(bytes.len() > used + 10_000, "{} bytes, {used} used", bytes.len());
+    for len in [used, used + 1, used + 7, used + 8, used + 31, used + 32, used + 4096, bytes.len() - 1] {
+        disk.set_bytes(&log, bytes[..len].to_vec());
+        let db = open(&disk.fork());
+        assert_eq!(numbers(&db.default_keyspace()), (1..=10).collect::<Vec<_>>(), "{len} bytes, {used} used");
+    }
+}
+
+/// A put makes its file longer only where room is reserved, and that is seldom.
+#[test]
+fn room_is_reserved_for_many_puts_at_once() {
+    let counting = CountingStorage::new(Arc::new(MemStorage::new(1)));
+    let db = open_with(counting.clone(), settings()).unwrap();
+    counting.reset();
+    put_durable(&db, 0..5000);
+    let reserves: u64 = counting.counts().values().map(|file| file.reserves).sum();
+    assert!((1..=5).contains(&reserves), "{reserves} reservations");
 }
 
 /// Copies taken between any two operations of a store that flushes; of each the manifest is cut

@@ -69,6 +69,34 @@ fn appended_parts_are_read_back_in_order_at_once() {
 }
 
 #[test]
+fn appends_fill_what_is_reserved_and_a_trim_gives_the_rest_back() {
+    on_every_storage(|storage, dir| {
+        let path = dir.join("roomy");
+        let mut writer = storage.create(&path).unwrap();
+        writer.append(&[b"one"]).unwrap();
+        writer.reserve(10).unwrap();
+        assert_eq!(read(storage, &path), b"one\0\0\0\0\0\0\0\0\0\0");
+        writer.append(&[b"two", b"three"]).unwrap();
+        assert_eq!(read(storage, &path), b"onetwothree\0\0");
+        writer.reserve(1).unwrap();
+        assert_eq!(read(storage, &path).len(), 13, "less is no trim");
+        writer.append(&[b"four", b"five"]).unwrap();
+        assert_eq!(read(storage, &path), b"onetwothreefourfive", "past what was reserved");
+        writer.reserve(5000).unwrap();
+        writer.append(&[b"six"]).unwrap();
+        writer.sync().unwrap();
+        writer.trim().unwrap();
+        assert_eq!(read(storage, &path), b"onetwothreefourfivesix");
+        writer.trim().unwrap();
+        writer.append(&[b"7"]).unwrap();
+        assert!(writer.reserve(u64::MAX).is_err());
+        writer.append(&[b"8"]).unwrap();
+        writer.trim().unwrap();
+        assert_eq!(read(storage, &path), b"onetwothreefourfivesix78");
+    });
+}
+
+#[test]
 fn more_parts_than_one_system_call_takes_are_all_written() {
     on_every_storage(|storage, dir| {
         let path = dir.join("many");
@@ -323,6 +351,9 @@ fn the_counter_counts_by_name() {
     counted.create_dir_all(dir).unwrap();
     let mut writer = counted.create(&dir.join("log")).unwrap();
     writer.append(&[b"12", b"345"]).unwrap();
+    writer.reserve(9).unwrap();
+    writer.trim().unwrap();
+    writer.trim().unwrap();
     writer.sync().unwrap();
     writer.syncer().unwrap().sync().unwrap();
     counted.sync_dir(dir).unwrap();
@@ -333,6 +364,7 @@ fn the_counter_counts_by_name() {
     let log = counts["log"];
     assert_eq!((log.creates, log.appends, log.append_bytes, log.syncs), (1, 1, 5, 2));
     assert_eq!((log.names_taken, log.opens), (1, 0));
+    assert_eq!((log.reserves, log.trims), (1, 2));
     let old = counts["old"];
     assert_eq!((old.names_given, old.opens, old.reads, old.read_bytes), (1, 1, 1, 5));
     assert_eq!(counts["store"].dir_syncs, 1);

@@ -91,6 +91,76 @@ fn unsynced_bytes_survive_in_any_length_and_any_sector_but_never_changed() {
     }
 }
 
+/// The length is durable, and says nothing of what was appended.
+#[test]
+fn bytes_appended_into_synced_room_are_kept_or_zeros_in_any_order() {
+    let sim = disk();
+    let mut writer = sim.create(&file("a")).unwrap();
+    writer.append(&[&pattern(700)]).unwrap();
+    writer.reserve(4000).unwrap();
+    writer.sync().unwrap();
+    sim.sync_dir(dir()).unwrap();
+    for (start, end) in [(700, 900), (900, 1700), (1700, 3000)] {
+        writer.append(&[&pattern(end)[start..]]).unwrap();
+    }
+    let (mut whole, mut none, mut hole) = (0, 0, 0);
+    for seed in 0..SEEDS {
+        let left = sim.reboot(seed).bytes(&file("a")).unwrap();
+        assert_eq!(left.len(), 4700, "seed {seed}: the length was synced");
+        assert_eq!(left[..700], pattern(700), "seed {seed}: a synced byte changed");
+        assert!(left[3000..].iter().all(|byte| *byte == 0), "seed {seed}");
+        for (at, expect) in pattern(3000).into_iter().enumerate() {
+            assert!([0, expect].contains(&left[at]), "seed {seed}: byte {at} was never written so");
+        }
+        whole += usize::from(left[..3000] == pattern(3000));
+        none += usize::from(left[700..].iter().all(|byte| *byte == 0));
+        let first_zero = left.iter().position(|byte| *byte == 0).unwrap();
+        hole += usize::from(left[first_zero..].iter().any(|byte| *byte != 0));
+    }
+    for (what, count) in [("whole", whole), ("none", none), ("hole", hole)] {
+        assert!(count > 0, "{what} never happened");
+    }
+}
+
+#[test]
+fn room_and_its_trim_are_kept_or_lost_until_a_sync() {
+    let lens = |sim: &SimStorage| outcomes(sim, |left| left.bytes(&file("a")).unwrap().len());
+    let sim = disk();
+    let mut writer = sim.create(&file("a")).unwrap();
+    sim.sync_dir(dir()).unwrap();
+    writer.reserve(100).unwrap();
+    let (reserved, sim) = (lens(&sim), sim.kill());
+    assert!(reserved.contains(&0) && reserved.contains(&100), "{reserved:?}");
+    sim.open_sync(&file("a")).unwrap().sync().unwrap();
+    assert_eq!(lens(&sim), BTreeSet::from([100]));
+
+    let sim = disk();
+    let mut writer = sim.create(&file("a")).unwrap();
+    writer.append(&[b"x"]).unwrap();
+    writer.reserve(100).unwrap();
+    writer.sync().unwrap();
+    sim.sync_dir(dir()).unwrap();
+    writer.trim().unwrap();
+    let (trimmed, sim) = (lens(&sim), sim.kill());
+    assert!(trimmed.contains(&1) && trimmed.contains(&101), "{trimmed:?}");
+    sim.open_sync(&file("a")).unwrap().sync().unwrap();
+    assert_eq!(lens(&sim), BTreeSet::from([1]));
+}
+
+#[test]
+fn room_counts_on_a_full_disk_and_appends_into_it_succeed() {
+    let sim = disk();
+    sim.set_capacity(Some(1000));
+    let mut writer = sim.create(&file("a")).unwrap();
+    writer.append(&[&pattern(100)]).unwrap();
+    assert_eq!(writer.reserve(901).unwrap_err().kind(), ErrorKind::StorageFull);
+    writer.reserve(900).unwrap();
+    let mut other = sim.create(&file("b")).unwrap();
+    assert_eq!(other.append(&[b"x"]).unwrap_err().kind(), ErrorKind::StorageFull);
+    writer.append(&[&pattern(900)]).unwrap();
+    assert_eq!(writer.append(&[b"x"]).unwrap_err().kind(), ErrorKind::StorageFull);
+}
+
 #[test]
 fn an_unsynced_name_is_kept_or_lost_and_a_synced_file_goes_with_it() {
     let sim = disk();

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use kiban_formats::frame::FILE_HEADER_BYTES;
 use kiban_formats::log::LogOps;
 use kiban_formats::manifest::{LiveLogs, LogEnd};
 use kiban_formats::{FileNo, KeyspaceId, SeqNo, StoreId};
@@ -105,8 +106,11 @@ impl Fixture {
         journal
     }
 
+    /// Changes a file, without the room behind its last record.
     fn change(&self, no: u64, change: impl FnOnce(&mut Vec<u8>)) {
         let mut bytes = self.storage.bytes(&path(no)).unwrap();
+        let used = bytes.iter().rposition(|byte| *byte != 0).map_or(0, |last| last + 1);
+        bytes.truncate(used.next_multiple_of(8));
         change(&mut bytes);
         self.storage.set_bytes(&path(no), bytes);
     }
@@ -273,6 +277,36 @@ fn files_are_released_when_all_their_operations_are_in_tables() {
     let live = needed(&journal, 6);
     assert_eq!(journal.release(live), [FileNo(1), FileNo(2)]);
     assert_eq!(journal.file_count(), 1);
+}
+
+#[test]
+fn room_grows_with_the_file_stops_where_the_next_begins_and_is_given_back() {
+    let storage = MemStorage::new(1);
+    storage.create_dir_all(dir()).unwrap();
+    let rotate_bytes = 3 << 20;
+    let shared: Arc<dyn Storage> = Arc::new(storage.clone());
+    let logs = (Vec::new(), LiveLogs::default());
+    let mut journal = Journal::recovering(shared, dir().to_owned(), STORE, rotate_bytes, logs);
+    let file_len = || storage.bytes(&path(1)).unwrap().len() as u64;
+    let mut lens = BTreeSet::new();
+    let mut files = 0;
+    for seq in (1..).map(SeqNo) {
+        let new_no = || {
+            files += 1;
+            FileNo(files)
+        };
+        journal.prepare(seq, new_no).unwrap();
+        if files == 2 {
+            break;
+        }
+        journal.append_one(seq, KEYSPACE, b"key", Some(&[7; 1000])).unwrap();
+        assert!(file_len() >= journal.bytes());
+        lens.insert(file_len());
+    }
+    assert!((4..10).contains(&lens.len()), "room for as much again: {lens:?}");
+    assert!(*lens.first().unwrap() < 100 << 10, "{lens:?}");
+    assert!(*lens.last().unwrap() < rotate_bytes + 2000, "{lens:?}");
+    assert_eq!(file_len() + FILE_HEADER_BYTES as u64, journal.bytes(), "as long as its records");
 }
 
 #[test]

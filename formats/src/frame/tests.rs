@@ -90,6 +90,59 @@ fn every_cut_is_a_torn_tail_or_a_clean_end() {
     }
 }
 
+/// An append into reserved space that was cut short.
+#[test]
+fn every_cut_that_zeros_follow_is_a_torn_tail_or_the_end() {
+    let whole = file(&payloads(), |ordinal| ordinal as u64);
+    for len in FILE_HEADER_BYTES..=whole.len() {
+        for zeros in [8, 40, 600, 5000] {
+            let (read, end) = read(&[&whole[..len], &vec![0; zeros]].concat());
+            assert!(end.is_ok(), "cut to {len}, {zeros} zeros: {end:?}");
+            assert_eq!(read, payloads()[..read.len()]);
+            // The padding is zeros too.
+            assert_eq!(read.len() == payloads().len(), len + 7 >= whole.len(), "cut to {len}");
+        }
+    }
+}
+
+#[test]
+fn every_changed_bit_is_damage_also_before_zeros() {
+    let whole = file(&payloads(), |_| 0);
+    for bit in FILE_HEADER_BYTES * 8..whole.len() * 8 {
+        let mut bytes = [&whole[..], &[0; 1000]].concat();
+        bytes[bit / 8] ^= 1 << (bit % 8);
+        assert!(is_damage(&read(&bytes).1), "bit {bit}");
+    }
+}
+
+/// Appends into reserved space reach the disk in any order.
+#[test]
+fn a_whole_frame_behind_a_hole_is_dropped_unless_it_says_that_the_hole_was_durable() {
+    let (second, third) = (512, 512 + 1024);
+    let first = second - FILE_HEADER_BYTES - FRAME_HEADER_BYTES - 8;
+    let written = [vec![1; first], vec![2; third - second - FRAME_HEADER_BYTES - 8], vec![3; 400]];
+    for durable in [1, 2] {
+        let mut bytes = file(&written, |ordinal| if ordinal == 2 { durable } else { 0 });
+        bytes.resize(bytes.len() + 4096, 0);
+        bytes[second..third].fill(0);
+        let (frames, end) = read(&bytes);
+        assert_eq!(frames, written[..1]);
+        assert_eq!(is_damage(&end), durable == 2, "{end:?}");
+    }
+}
+
+#[test]
+fn a_torn_tail_is_counted_to_its_last_byte_that_is_no_zero() {
+    let mut bytes = file(&payloads(), |_| 0);
+    bytes.extend_from_slice(&[0, 0, 7, 0, 9]);
+    for zeros in [0, 5000] {
+        bytes.resize(bytes.len() + zeros, 0);
+        let mut reader = FrameReader::new(&bytes[..], &HEADER, FILE_HEADER_BYTES as u64, u64::MAX);
+        while let Next::Frame(_) = reader.next(u64::MAX).unwrap() {}
+        assert_eq!(reader.torn_bytes(), 5);
+    }
+}
+
 #[test]
 fn zeros_behind_the_last_frame_are_its_end() {
     for zeros in [1, 31, 32, 4096, 1 << 20] {
