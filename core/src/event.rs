@@ -67,6 +67,23 @@ pub enum Event {
         /// Pairs in them.
         records: u64,
     },
+    /// A table's index was built.
+    #[non_exhaustive]
+    AccessorBuilt {
+        /// Its file.
+        file: PathBuf,
+        /// The file's size.
+        bytes: u64,
+    },
+    /// An index beside a table is damaged, of another table, or of a newer version. It is built
+    /// anew; reads take the sorted index meanwhile.
+    #[non_exhaustive]
+    AccessorRefused {
+        /// Its file.
+        file: PathBuf,
+        /// What is wrong with it.
+        reason: String,
+    },
     /// A writer waits for memtables to be flushed, or for level 0 to be compacted. Told when the
     /// wait begins.
     #[non_exhaustive]

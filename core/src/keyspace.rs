@@ -3,9 +3,12 @@
 use std::ops::RangeBounds;
 use std::sync::Arc;
 
+use kiban_indexes::IndexPolicy;
+
 use crate::commit::Operation;
 use crate::db::Handle;
 use crate::error::{Error, ErrorKind, Result};
+use crate::index::{ReindexReport, TableIndexReport};
 use crate::ingest::Ingest;
 use crate::iter::{Bounds, Cursor, Iter};
 use crate::read::Reader;
@@ -196,5 +199,21 @@ impl Keyspace {
         self.reader()?;
         let bounds = (range.start_bound().map(AsRef::as_ref), range.end_bound().map(AsRef::as_ref));
         self.handle.store.compact_range(&self.space, bounds)
+    }
+
+    /// Gives the keyspace another policy, and returns when its live tables have the indexes that
+    /// it wants. Data is untouched; reads and writes go on.
+    ///
+    /// # Errors
+    /// `InvalidArgument` for a policy that names a format that is not registered.
+    pub fn reindex(&self, policy: IndexPolicy) -> Result<ReindexReport> {
+        self.reader()?;
+        self.handle.store.reindex(&self.space, policy)
+    }
+
+    /// Which index each live table has, and why.
+    pub fn explain(&self) -> Result<Vec<TableIndexReport>> {
+        self.reader()?;
+        Ok(self.handle.store.explain(std::slice::from_ref(&self.space)))
     }
 }

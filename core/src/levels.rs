@@ -6,6 +6,7 @@ use kiban_formats::FileNo;
 use kiban_indexes::Probe;
 
 use crate::error::Result;
+use crate::multi_get::Batch;
 use crate::run::{Run, RunSource};
 use crate::source::{Found, Source};
 use crate::stats::LevelStats;
@@ -108,12 +109,24 @@ impl Levels {
         let level0 = self.level0.tables_for(probe.key);
         let runs = self.runs.iter().filter_map(|run| run.table_for(probe.key));
         for table in level0.chain(runs) {
-            match table.get(context)?.get(probe)? {
+            match table.find(context, probe)? {
                 Found::Absent => {}
                 found => return Ok(found),
             }
         }
         Ok(Found::Absent)
+    }
+
+    /// The same for many keys at once.
+    pub(crate) fn get_many(&self, context: &TableContext, batch: &mut Batch<'_>) -> Result<()> {
+        self.level0.tables.iter().try_for_each(|table| batch.ask_table(context, table))?;
+        for run in &self.runs {
+            if batch.is_done() {
+                break;
+            }
+            batch.ask_run(context, run)?;
+        }
+        Ok(())
     }
 
     /// A source for each table of level 0 and for each run, newest first.

@@ -29,6 +29,7 @@ mod error;
 mod event;
 mod files;
 mod flush;
+mod index;
 mod ingest;
 pub mod inspect;
 mod iter;
@@ -39,6 +40,7 @@ mod log;
 mod manifest;
 mod memory;
 mod memtable;
+mod multi_get;
 mod output;
 mod read;
 mod repair;
@@ -68,10 +70,20 @@ pub mod policy {
     pub use kiban_indexes::{Admission, Build, IndexPolicyBuilder, PolicyError, Wanted};
 }
 
+/// What a format of somebody else is made of: the contract, and what it is checked by.
+pub mod accessor {
+    pub use kiban_indexes::{
+        Accessor, AccessorBuilder, AccessorFile, AccessorFormat, Built, Declined, EntryFacts, EntryPlace,
+        FileBytes, FormatId, Location, ParamValue, Params, Plan, PointAccessor, Presence, Probe, Residency,
+        SectionWriter, TableShape, Version,
+    };
+}
+
 pub use batch::WriteBatch;
 pub use db::{Db, DbBuilder, VerifyProblem, VerifyReport};
 pub use error::{Error, ErrorKind, Result};
 pub use event::Event;
+pub use index::{IndexCounts, ReindexReport, SidecarReport, TableIndexReport};
 pub use iter::{Cursor, Iter};
 pub use keyspace::Keyspace;
 pub use kiban_indexes::{IndexPolicy, Residency, Rule};

@@ -59,12 +59,17 @@ impl Reader<'_> {
         snapshot: Option<SeqNo>,
     ) -> Result<Vec<Option<Value>>> {
         let view = self.space.view();
-        let seq = snapshot.unwrap_or_else(|| self.handle.store.visible());
-        let find = |key: &K| match self.find_in(&view, key.as_ref(), seq)? {
-            Found::Value(value) => Ok(Some(value)),
-            Found::Absent | Found::Deleted => Ok(None),
+        let store = &self.handle.store;
+        let seq = snapshot.unwrap_or_else(|| store.visible());
+        let Some(view) = view.at(seq) else { return Ok(vec![None; keys.len()]) };
+        // A key that is too long is absent, as its hash, which no table has, would be.
+        let keys = keys.iter().map(AsRef::as_ref);
+        let probes = keys.map(|key| Probe::new(key, key_hash(store.hash_seed, key), seq)).collect();
+        let value = |found| match found {
+            Found::Value(value) => Some(value),
+            Found::Absent | Found::Deleted => None,
         };
-        keys.iter().map(find).collect()
+        Ok(view.get_many(&store.tables, probes)?.into_iter().map(value).collect())
     }
 
     pub(crate) fn range<K: AsRef<[u8]>, R: RangeBounds<K>>(

@@ -70,6 +70,12 @@ impl Run {
         self.tables.get(self.at_or_after(key)).filter(|table| *table.meta.smallest <= *key)
     }
 
+    /// Its ordinal.
+    pub(crate) fn ordinal_for(&self, key: &[u8]) -> Option<usize> {
+        let ordinal = self.at_or_after(key);
+        self.tables.get(ordinal).filter(|table| *table.meta.smallest <= *key).map(|_| ordinal)
+    }
+
     /// Bytes of memory, tables apart.
     pub(crate) fn memory_bytes(&self) -> u64 {
         (size_of::<Self>() + 2 * size_of::<usize>() + size_of_val(&*self.tables) + size_of_val(&*self.ends))

@@ -63,7 +63,7 @@ impl Sealed {
         match self {
             Self::Memtable(memtable) => Ok(memtable.get(probe.key, probe.snapshot)),
             Self::Ingested(run) => match run.table_for(probe.key) {
-                Some(table) => table.get(context)?.get(probe),
+                Some(table) => table.find(context, probe),
                 None => Ok(Found::Absent),
             },
         }

@@ -9,8 +9,10 @@ use kiban_formats::{KeyspaceId, SeqNo};
 use kiban_indexes::Probe;
 
 use crate::error::Result;
+use crate::index::Policy;
 use crate::levels::{Levels, LevelsChange};
 use crate::memtable::{Memtable, MemtableSource};
+use crate::multi_get::Batch;
 use crate::sealed::Sealed;
 use crate::source::{Found, Source};
 use crate::sync::lock;
@@ -32,6 +34,8 @@ pub(crate) struct Space {
     /// All operations up to this sequence are in tables.
     flushed: AtomicU64,
     dropped: AtomicBool,
+    /// Which indexes its tables get.
+    policy: ArcSwap<Policy>,
 }
 
 impl fmt::Debug for Space {
@@ -50,7 +54,18 @@ impl Space {
             change: Mutex::new(()),
             flushed: AtomicU64::new(flushed.0),
             dropped: AtomicBool::new(false),
+            policy: ArcSwap::from_pointee(Policy::none()),
         }
+    }
+
+    /// Which indexes its tables get.
+    pub(crate) fn policy(&self) -> arc_swap::Guard<Arc<Policy>> {
+        self.policy.load()
+    }
+
+    /// Decides anew, by this policy.
+    pub(crate) fn set_policy(&self, policy: Policy) {
+        self.policy.store(Arc::new(policy));
     }
 
     /// What reads start from. Load it *before* the visible sequence: a view loaded after could
@@ -247,6 +262,20 @@ impl View {
             }
         }
         self.levels.get(tables, probe)
+    }
+
+    /// The same for many keys at once, in their order.
+    pub(crate) fn get_many<'k>(&self, tables: &TableContext, probes: Vec<Probe<'k>>) -> Result<Vec<Found>> {
+        let mut batch = Batch::new(probes);
+        batch.ask(|probe| self.active.get(probe.key, probe.snapshot));
+        for sealed in &self.sealed {
+            match sealed {
+                Sealed::Memtable(memtable) => batch.ask(|probe| memtable.get(probe.key, probe.snapshot)),
+                Sealed::Ingested(run) => batch.ask_run(tables, run)?,
+            }
+        }
+        self.levels.get_many(tables, &mut batch)?;
+        Ok(batch.into_found())
     }
 
     /// One source for each memtable and table, newest first. The caller has its sequence already:

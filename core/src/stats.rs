@@ -1,7 +1,10 @@
 //! What a store holds and has done.
 
+use std::collections::BTreeMap;
+
 use serde::Serialize;
 
+use crate::index::{Attached, IndexCounts};
 use crate::store::Store;
 use crate::sync::lock;
 
@@ -15,6 +18,8 @@ pub struct Stats {
     pub memory: MemoryStats,
     /// Pages that reads touched.
     pub pages: PageStats,
+    /// What came of the answers of indexes, by format.
+    pub accessors: BTreeMap<String, IndexCounts>,
     /// Bytes of the log files.
     pub log_bytes: u64,
     /// Log files that are still needed.
@@ -79,6 +84,8 @@ pub struct MemoryStats {
     pub handle_bytes: u64,
     /// In the budget: filters of open tables.
     pub filter_bytes: u64,
+    /// In the budget: resident indexes.
+    pub accessor_bytes: u64,
     /// Bytes that were asked of the budget and refused, since the store was opened.
     pub denied_bytes: u64,
     /// Memtables, active and sealed.
@@ -87,12 +94,14 @@ pub struct MemoryStats {
     pub version_bytes: u64,
     /// Buffers of tables that are being written.
     pub compaction_bytes: u64,
+    /// Indexes that are being built.
+    pub build_bytes: u64,
     /// Pages that values and iterators hold and that are no longer in the budget, and tables that
     /// only they and snapshots still read.
     pub pinned_bytes: u64,
     /// Counters, locks and buffers, whatever the store holds.
     pub fixed_bytes: u64,
-    /// Mapped bytes of table files: address space, not heap.
+    /// Mapped bytes of tables and indexes: address space, not heap.
     pub mapped_bytes: u64,
 }
 
@@ -102,9 +111,11 @@ impl MemoryStats {
         self.page_bytes
             + self.handle_bytes
             + self.filter_bytes
+            + self.accessor_bytes
             + self.memtable_bytes
             + self.version_bytes
             + self.compaction_bytes
+            + self.build_bytes
             + self.pinned_bytes
             + self.fixed_bytes
     }
@@ -153,11 +164,29 @@ impl Store {
             keyspaces,
             memory,
             pages: self.tables.page_stats(),
+            accessors: self.accessor_stats(),
             log_bytes,
             log_files,
             open_snapshots: self.snapshots.count() as u64,
             last_sequence: self.visible().0,
         }
+    }
+
+    fn accessor_stats(&self) -> BTreeMap<String, IndexCounts> {
+        let counted = self.indexing.counted().map(|(name, counters)| (name.to_owned(), counters.sum()));
+        let mut accessors: BTreeMap<String, IndexCounts> = counted.collect();
+        for space in self.spaces() {
+            for table in space.view_owned().tables() {
+                if let Some(Attached::Index(index)) = table.index().load().as_deref()
+                    && let Some(counts) = accessors.get_mut(index.name())
+                {
+                    counts.tables += 1;
+                    counts.resident_bytes += index.resident_bytes();
+                    counts.mapped_bytes += index.mapped_bytes();
+                }
+            }
+        }
+        accessors
     }
 
     fn memory_stats(&self, keyspaces: &[KeyspaceStats]) -> MemoryStats {
@@ -167,18 +196,24 @@ impl Store {
         let open = budget.reserved_bytes();
         let handle_bytes: u64 = levels().map(|level| level.handle_bytes).sum();
         let filter_bytes: u64 = levels().map(|level| level.filter_bytes).sum();
+        let accessors = self.accessor_stats();
+        let accessor_bytes: u64 = accessors.values().map(|counts| counts.resident_bytes).sum();
+        let mapped_indexes: u64 = accessors.values().map(|counts| counts.mapped_bytes).sum();
         MemoryStats {
             budget_bytes: budget.limit(),
             page_bytes: frames.bytes(),
             handle_bytes,
             filter_bytes,
+            accessor_bytes,
             denied_bytes: budget.denied_bytes(),
             memtable_bytes: keyspaces.iter().map(|space| space.memtable_bytes).sum(),
             version_bytes: version_bytes + lock(&self.manifest).memory_bytes(),
             compaction_bytes: self.tables.writing.bytes(),
-            pinned_bytes: frames.pinned_bytes() + open.saturating_sub(handle_bytes + filter_bytes),
+            build_bytes: self.tables.building.bytes(),
+            pinned_bytes: frames.pinned_bytes()
+                + open.saturating_sub(handle_bytes + filter_bytes + accessor_bytes),
             fixed_bytes: self.fixed_bytes(),
-            mapped_bytes: levels().map(|level| level.mapped_bytes).sum(),
+            mapped_bytes: levels().map(|level| level.mapped_bytes).sum::<u64>() + mapped_indexes,
         }
     }
 

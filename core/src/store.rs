@@ -15,6 +15,7 @@ use crate::commit::Commit;
 use crate::durable::Durable;
 use crate::error::{Error, ErrorKind, Result};
 use crate::event::Listener;
+use crate::index::Indexing;
 use crate::manifest::ManifestStore;
 use crate::settings::Settings;
 use crate::snapshot::Snapshots;
@@ -54,6 +55,7 @@ pub(crate) struct Store {
     pub(crate) memtable_bytes: AtomicU64,
     pub(crate) next_file: AtomicU64,
     pub(crate) tables: TableContext,
+    pub(crate) indexing: Indexing,
     pub(crate) upkeep: Upkeep,
     pub(crate) listener: Listener,
     /// Everything up to this sequence is in memtables or tables.

@@ -3,6 +3,8 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use kiban_indexes::{AccessorFormat, IndexPolicy};
+
 use super::{Db, open};
 use crate::error::Result;
 use crate::event::{Event, Listener};
@@ -20,6 +22,8 @@ pub struct DbBuilder {
     pub(crate) read_only: bool,
     pub(crate) listener: Listener,
     pub(crate) storage: Arc<dyn Storage>,
+    pub(crate) policy: IndexPolicy,
+    pub(crate) formats: Vec<Arc<dyn AccessorFormat>>,
 }
 
 impl DbBuilder {
@@ -31,6 +35,8 @@ impl DbBuilder {
             read_only: false,
             listener: Listener::default(),
             storage: Arc::new(FsStorage::new()),
+            policy: IndexPolicy::sorted_only(),
+            formats: Vec::new(),
         }
     }
 
@@ -66,6 +72,21 @@ impl DbBuilder {
     #[must_use]
     pub fn settings(mut self, settings: Settings) -> Self {
         self.settings = settings;
+        self
+    }
+
+    /// Which indexes the tables of keyspaces get that have no policy stored; the default is none
+    /// but each table's own, [`IndexPolicy::sorted_only`].
+    #[must_use]
+    pub fn index_policy(mut self, policy: IndexPolicy) -> Self {
+        self.policy = policy;
+        self
+    }
+
+    /// Adds an index format of somebody else. Names and ids are checked by [`DbBuilder::open`].
+    #[must_use]
+    pub fn register(mut self, format: Arc<dyn AccessorFormat>) -> Self {
+        self.formats.push(format);
         self
     }
 

@@ -88,6 +88,7 @@ impl Store {
         manifest.append(&[change], || self.new_file_no())?;
         let view = View::new(Levels::default());
         let space = Arc::new(Space::new(self.uid, id, name.to_owned(), view, SeqNo(0)));
+        space.set_policy(self.indexing.policy(self.indexing.default_policy.clone()));
         let mut spaces = self.spaces.write().unwrap_or_else(PoisonError::into_inner);
         spaces.insert(id, space.clone());
         Ok(space)

@@ -10,6 +10,8 @@ use kiban_formats::log::{LogOp, LogOpKind};
 use kiban_formats::manifest::{Change, KeyspaceState, STORE_VERSION};
 use kiban_formats::{FileNo, KeyspaceId, Kind, SeqNo, StoreId, TableMeta, payload_crc};
 
+use kiban_indexes::Registry;
+
 use super::DbBuilder;
 use super::directory::{Directory, check_others};
 use super::orphans::{LeftBehind, check_orphans, remove_orphans};
@@ -17,7 +19,8 @@ use crate::commit::Commit;
 use crate::durable::Durable;
 use crate::error::{Error, ErrorKind, Result};
 use crate::event::Event;
-use crate::files;
+use crate::files::{self, FileName};
+use crate::index::Indexing;
 use crate::levels::Levels;
 use crate::log::{Journal, Replay};
 use crate::manifest::ManifestStore;
@@ -60,7 +63,17 @@ pub(super) fn open(builder: DbBuilder) -> Result<Arc<Store>> {
     check_others(&builder, manifest.state())?;
     let store = assemble(builder, manifest, next_file, directory_lock, &found)?;
     recover(&store, &found)?;
-    if !store.read_only {
+    note_sidecars(&store.spaces(), &found);
+    let weak = Arc::downgrade(&store);
+    store.tables.on_missing_index(move || {
+        if let Some(store) = weak.upgrade() {
+            store.upkeep.wake();
+        }
+    });
+    if store.read_only {
+        // Nobody works in the background.
+        store.index_all()?;
+    } else {
         Upkeep::start(&store)?;
     }
     Ok(store)
@@ -98,12 +111,15 @@ fn assemble(
     directory_lock: Option<Box<dyn Lock>>,
     found: &Directory,
 ) -> Result<Arc<Store>> {
+    let indexing = indexing(&builder)?;
     let DbBuilder { path: dir, settings, read_only, listener, storage, .. } = builder;
     let uid = NEXT_UID.fetch_add(1, Ordering::Relaxed);
     let state = manifest.state();
     let space = |(id, space): (&KeyspaceId, &KeyspaceState)| {
         let view = View::new(levels(&storage, &dir, space));
-        (*id, Arc::new(Space::new(uid, *id, space.name.clone(), view, space.flushed)))
+        let space = Space::new(uid, *id, space.name.clone(), view, space.flushed);
+        space.set_policy(indexing.policy(indexing.default_policy.clone()));
+        (*id, Arc::new(space))
     };
     let spaces: HashMap<KeyspaceId, Arc<Space>> = state.keyspaces.iter().map(space).collect();
     let default_space = spaces.values().find(|space| space.name == DEFAULT_KEYSPACE).cloned();
@@ -124,6 +140,7 @@ fn assemble(
         id: manifest.store_id(),
         hash_seed: state.hash_seed,
         tables: TableContext::new(storage.clone(), &settings, manifest.store_id(), listener.clone()),
+        indexing,
         dir,
         storage,
         settings,
@@ -148,6 +165,33 @@ fn assemble(
         let_go: LetGo::default(),
         writing: RwLock::new(()),
     }))
+}
+
+/// The formats that this build and the program know, and the policy, which names no other.
+fn indexing(builder: &DbBuilder) -> Result<Indexing> {
+    let mut registry = Registry::built_in();
+    for format in &builder.formats {
+        registry.register(format.clone()).map_err(|error| Error::invalid(error.to_string()))?;
+    }
+    builder.policy.check(&registry).map_err(|error| Error::invalid(error.to_string()))?;
+    Ok(Indexing::new(registry, builder.policy.clone()))
+}
+
+/// Tells tables which indexes stand beside them, of known formats and of others.
+fn note_sidecars(spaces: &[Arc<Space>], found: &Directory) {
+    let mut sidecars: HashMap<FileNo, Vec<(&str, u64)>> = HashMap::new();
+    for (name, entry) in found.names() {
+        if let FileName::Sidecar(no, format) = name {
+            sidecars.entry(no).or_default().push((format, entry.len));
+        }
+    }
+    for space in spaces {
+        for table in space.view().tables() {
+            for (format, bytes) in sidecars.get(&table.meta.no).into_iter().flatten() {
+                table.index().has_sidecar(format, *bytes);
+            }
+        }
+    }
 }
 
 /// A log file shorter than this is not followed by a new one.

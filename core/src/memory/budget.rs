@@ -51,6 +51,11 @@ impl Budget {
         *lock(&self.reserved)
     }
 
+    /// Bytes that can be reserved still, where that is not needed to read.
+    pub(crate) fn reservable_bytes(&self) -> u64 {
+        (self.limit / RESERVED_SHARE).saturating_sub(self.reserved_bytes())
+    }
+
     /// Bytes of reservations that were refused.
     pub(crate) fn denied_bytes(&self) -> u64 {
         self.denied.load(Ordering::Relaxed)

@@ -1,7 +1,8 @@
 //! What all tables of a store share.
 
+use std::fmt;
 use std::ops::Deref;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use kiban_formats::{Level, StoreId};
 
@@ -35,7 +36,21 @@ pub(crate) struct Shared {
     pub(crate) notices: Notices,
     /// Buffers of tables that are being written.
     pub(crate) writing: Gauge,
+    /// Builders of indexes.
+    pub(crate) building: Gauge,
     mmap_max_level: Option<u32>,
+    /// Asks for the indexes that are missing.
+    ask: AskForIndexes,
+}
+
+/// A call upward.
+#[derive(Default)]
+struct AskForIndexes(OnceLock<Box<dyn Fn() + Send + Sync>>);
+
+impl fmt::Debug for AskForIndexes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("AskForIndexes")
+    }
 }
 
 impl Deref for TableContext {
@@ -62,12 +77,26 @@ impl TableContext {
             stats: ReadStats::default(),
             notices: Notices::new(listener),
             writing: Gauge::default(),
+            building: Gauge::default(),
             mmap_max_level: settings.mmap_max_level,
+            ask: AskForIndexes::default(),
         }))
     }
 
+    /// How the engine is asked for indexes that are missing: once, when it is assembled.
+    pub(crate) fn on_missing_index(&self, ask: impl Fn() + Send + Sync + 'static) {
+        let _ = self.ask.0.set(Box::new(ask));
+    }
+
+    /// Some table lost its index.
+    pub(super) fn ask_for_indexes(&self) {
+        if let Some(ask) = self.ask.0.get() {
+            ask();
+        }
+    }
+
     /// Tables of this level are read through a map.
-    pub(super) fn maps(&self, level: Level) -> bool {
+    pub(crate) fn maps(&self, level: Level) -> bool {
         self.mmap_max_level.is_some_and(|max| u32::from(level.0) <= max)
     }
 

@@ -1,16 +1,19 @@
 //! A table in its level, opened at first use and let go of when too many are open.
 
 use std::ops::Deref;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
 use arc_swap::{ArcSwapOption, Guard};
 use kiban_formats::{Level, TableMeta};
+use kiban_indexes::Probe;
 
 use super::context::TableContext;
 use super::reader::Table;
 use crate::error::Result;
+use crate::index::{Attached, Index, Slot};
+use crate::source::Found;
 use crate::storage::Storage;
 use crate::sync::lock;
 
@@ -33,6 +36,7 @@ pub(super) struct TableFile {
     /// Read since the hand of [`OpenTables`](super::open_tables::OpenTables) passed.
     recent: AtomicBool,
     obsolete: AtomicBool,
+    index: Slot,
 }
 
 /// An open table, kept open for as long as this is held.
@@ -72,6 +76,7 @@ impl TableHandle {
             opening: Mutex::default(),
             recent: AtomicBool::new(false),
             obsolete: AtomicBool::new(false),
+            index: Slot::default(),
         };
         Self { meta, file: Arc::new(file) }
     }
@@ -103,6 +108,55 @@ impl TableHandle {
         Ok(OpenTable::Loaded(guard))
     }
 
+    /// What the table says of a key at a snapshot, by its index if it has one.
+    #[inline]
+    pub(crate) fn find(&self, context: &TableContext, probe: &Probe<'_>) -> Result<Found> {
+        let table = self.get(context)?;
+        let attached = self.file.index.load();
+        let index = attached.as_deref().and_then(Attached::index);
+        let found = table.get(index, probe);
+        if let Some(index) = index
+            && index.is_refuted()
+        {
+            self.let_go_of(index, context);
+        }
+        found
+    }
+
+    /// The same for many keys, in their order.
+    pub(crate) fn find_many(&self, context: &TableContext, probes: &[Probe<'_>]) -> Result<Vec<Found>> {
+        let table = self.get(context)?;
+        let attached = self.file.index.load();
+        let mut found = Vec::with_capacity(probes.len());
+        let Some(index) = attached.as_deref().and_then(Attached::index) else {
+            for probe in probes {
+                found.push(table.get(None, probe)?);
+            }
+            return Ok(found);
+        };
+        let got = table.get_many(index, probes, &mut found);
+        if index.is_refuted() {
+            self.let_go_of(index, context);
+        }
+        got.map(|()| found)
+    }
+
+    #[cold]
+    fn let_go_of(&self, index: &Index, context: &TableContext) {
+        self.file.index.detach_refuted(index.counters());
+        context.ask_for_indexes();
+    }
+
+    /// Its index, or why it has none.
+    pub(crate) fn index(&self) -> &Slot {
+        &self.file.index
+    }
+
+    /// The table's file.
+    pub(crate) fn path(&self) -> &Path {
+        &self.file.path
+    }
+
     #[cold]
     fn open(&self, context: &TableContext) -> Result<Arc<Table>> {
         let opened = self.open_by_itself(context);
@@ -130,7 +184,8 @@ impl TableHandle {
     pub(crate) fn memory_bytes(&self) -> u64 {
         let keys = self.meta.smallest.len() + self.meta.largest.len();
         let counts = 4 * size_of::<usize>();
-        (size_of::<Self>() + size_of::<TableFile>() + counts + keys + self.file.path.capacity()) as u64
+        let own = size_of::<Self>() + size_of::<TableFile>() + counts + self.file.index.memory_bytes();
+        (own + keys + self.file.path.capacity()) as u64
     }
 
     /// No manifest names the file any more: it goes when nobody reads it.
@@ -170,6 +225,9 @@ impl Drop for TableFile {
         if *self.obsolete.get_mut() {
             // What cannot be removed now is removed by the next open.
             let _ = self.storage.remove(&self.path);
+            for (format, _) in self.index.settled().sidecars {
+                let _ = self.storage.remove(&self.path.with_extension(format));
+            }
         }
     }
 }

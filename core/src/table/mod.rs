@@ -10,11 +10,13 @@
 //! checked when an answer depends on more of it than one entry, which has its own checksum.
 
 mod context;
+mod entries;
 mod handle;
 mod notices;
 mod open_tables;
 mod orphan;
 mod pages;
+mod point;
 mod reader;
 mod salvage;
 mod share;
@@ -32,4 +34,5 @@ pub(crate) use orphan::{Condition, examine, greatest_seq, owner};
 pub(crate) use reader::Table;
 pub(crate) use salvage::salvage;
 pub(crate) use source::TableSource;
+pub(crate) use stats::shard as this_shard;
 pub(crate) use writer::{TableOptions, TableWriter};

@@ -3,20 +3,18 @@
 use std::ops::Range;
 use std::path::Path;
 
-use kiban_formats::fence::{FenceNode, TopTier};
+use kiban_formats::fence::TopTier;
 use kiban_formats::filter::Filter;
 use kiban_formats::footer::{FOOTER_BYTES, Footer, Section};
-use kiban_formats::page::{Entry, Jumbo, Page, TableSalt};
+use kiban_formats::page::TableSalt;
 use kiban_formats::properties::Properties;
-use kiban_formats::{FormatError, KeyspaceId, Kind, PageNo, Problem, SeqNo, SlotNo, TableMeta};
-use kiban_indexes::Probe;
+use kiban_formats::{FormatError, KeyspaceId, Problem, SeqNo, TableMeta};
 
 use super::context::TableContext;
-use super::pages::{DataPage, OpenFile, PageRef, Pages, read_error};
+use super::pages::{OpenFile, Pages, read_error};
 use super::stats::Counted;
 use crate::error::{Error, ErrorKind, Result};
 use crate::memory::Reservation;
-use crate::source::Found;
 use crate::storage::ReadFile;
 
 /// A table, open for reading.
@@ -28,12 +26,12 @@ pub(crate) struct Table {
     pub(super) properties: Properties,
     /// `None` where there is none, where it is damaged, or where the budget has no room for it: it
     /// costs speed, no answer.
-    filter: Option<Filter>,
+    pub(super) filter: Option<Filter>,
     /// Of the budget: handle and filter.
     handle_reserved: Reservation,
     filter_reserved: Option<Reservation>,
     /// Of an ingested table, whose entries are stored with sequence 0: the sequence that they have.
-    assigned: Option<SeqNo>,
+    pub(super) assigned: Option<SeqNo>,
 }
 
 impl Table {
@@ -103,113 +101,6 @@ impl Table {
     pub(super) fn assigned(&self) -> Option<SeqNo> {
         self.assigned
     }
-
-    /// What the table says of a key at a snapshot.
-    #[inline]
-    pub(crate) fn get(&self, probe: &Probe<'_>) -> Result<Found> {
-        if self.assigned.is_some_and(|seq| probe.snapshot < seq) {
-            return Ok(Found::Absent);
-        }
-        if self.filter.as_ref().is_some_and(|filter| !filter.may_hold(probe.hash)) {
-            self.pages.count(Counted::Filtered);
-            return Ok(Found::Absent);
-        }
-        let page = self.sorted(probe.key, probe.snapshot)?;
-        match self.pages.data_page(page)? {
-            DataPage::Page(page_ref) => self.look_on_page(page, &page_ref, probe),
-            DataPage::Jumbo(head) => self.look_at_jumbo(page, &head, probe),
-        }
-    }
-
-    /// The sorted index: the one page on which the first entry at or after (key, sequence) is,
-    /// if it has that key.
-    #[inline]
-    pub(super) fn sorted(&self, key: &[u8], seq: SeqNo) -> Result<PageNo> {
-        let target = self.top.target(key, seq);
-        let top = self.top.node();
-        let in_top = |error| Error::format(self.pages.path(), error);
-        let fence = target.find_in(&top).and_then(|child| top.child(child)).map_err(in_top)?;
-        let fence_ref = self.pages.fence_page(fence)?;
-        FenceNode::parse(self.pages.bytes(&fence_ref))
-            .and_then(|node| node.child(target.find_in(&node)?))
-            .map_err(|error| self.pages.damaged(fence, error))
-    }
-
-    #[inline]
-    fn look_on_page(&self, no: PageNo, page_ref: &PageRef, probe: &Probe<'_>) -> Result<Found> {
-        let found = Page::parse(self.pages.bytes(page_ref)).and_then(|page| {
-            let slot = page.search(probe.key, probe.snapshot)?;
-            match slot < page.count() {
-                true => page.entry(SlotNo(slot as u16)).map(Some),
-                false => Ok(None),
-            }
-        });
-        match found {
-            Ok(Some(entry)) if entry.has_key(probe.key) => self.hit(no, page_ref, &entry, probe),
-            Ok(_) => self.miss(no, page_ref),
-            Err(error) => Err(self.not_an_entry(no, page_ref, error)),
-        }
-    }
-
-    /// Rule 1: the entry's checksum is right, so it is one that was written, and its key is the
-    /// key. It tells by itself whether it is the newest version that the snapshot sees.
-    #[inline]
-    fn hit(&self, no: PageNo, page_ref: &PageRef, entry: &Entry<'_>, probe: &Probe<'_>) -> Result<Found> {
-        if let Err(error) = entry.verify() {
-            return Err(self.not_an_entry(no, page_ref, error));
-        }
-        if !is_visible_newest(entry, probe.snapshot) {
-            let error =
-                FormatError::invalid("entry", entry.value_offset as u64, "not the version looked for");
-            return Err(self.not_an_entry(no, page_ref, error));
-        }
-        let value = entry.value_offset..entry.value_offset + entry.value.len();
-        Ok(match entry.kind {
-            Kind::Put => Found::Value(self.pages.value(page_ref, value)),
-            Kind::Delete => Found::Deleted,
-        })
-    }
-
-    /// Rule 2: the page's checksum is right, and the sorted index names this page: the table does
-    /// not have the key at this snapshot.
-    fn miss(&self, no: PageNo, page_ref: &PageRef) -> Result<Found> {
-        self.pages.check_page(no, page_ref)?;
-        Ok(Found::Absent)
-    }
-
-    /// Rule 4: what stands there is no entry. Where the page's checksum is wrong too, that is
-    /// what is reported.
-    #[cold]
-    fn not_an_entry(&self, no: PageNo, page_ref: &PageRef, error: FormatError) -> Error {
-        match self.pages.check_page(no, page_ref) {
-            Err(page_error) => page_error,
-            Ok(()) => self.pages.damaged(no, error),
-        }
-    }
-
-    /// The same rules where the page is a jumbo run; its head has been checked. The value is read
-    /// only if it is the answer.
-    fn look_at_jumbo(&self, no: PageNo, head: &PageRef, probe: &Probe<'_>) -> Result<Found> {
-        let damaged = |error| self.pages.damaged(no, error);
-        let jumbo = Jumbo::parse(self.pages.bytes(head), self.pages.salt(no)).map_err(damaged)?;
-        if jumbo.key != probe.key || jumbo.seq() > probe.snapshot {
-            return Ok(Found::Absent);
-        }
-        if jumbo.kind() == Kind::Delete {
-            return self.hit(no, head, &jumbo.entry(&[]), probe);
-        }
-        let run = self.pages.whole_run(no, head)?;
-        let bytes = self.pages.bytes(&run);
-        let jumbo = Jumbo::parse(bytes, self.pages.salt(no)).map_err(damaged)?;
-        let value = &bytes[jumbo.value_offset..jumbo.value_offset + jumbo.value_len as usize];
-        self.hit(no, &run, &jumbo.entry(value), probe)
-    }
-}
-
-/// The snapshot sees this version and no newer one.
-#[inline]
-fn is_visible_newest(entry: &Entry<'_>, snapshot: SeqNo) -> bool {
-    entry.seq <= snapshot && entry.newer.is_none_or(|newer| newer > snapshot)
 }
 
 pub(super) fn read_footer(file: &dyn ReadFile, path: &Path, file_bytes: u64) -> Result<Footer> {

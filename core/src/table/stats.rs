@@ -46,8 +46,9 @@ thread_local! {
 
 static NEXT_SHARD: AtomicUsize = AtomicUsize::new(0);
 
+/// A number of this thread, below [`SHARDS`].
 #[inline]
-fn shard() -> usize {
+pub(crate) fn shard() -> usize {
     let mine = SHARD.get();
     if mine != usize::MAX {
         return mine;

@@ -33,15 +33,18 @@ pub(super) struct Due {
     pub(super) any: bool,
     pub(super) flushes: Queue,
     pub(super) compactions: Queue,
+    pub(super) indexes: Queue,
 }
 
 impl Due {
     pub(super) fn push(&mut self, id: KeyspaceId) {
         self.flushes.push(id);
         self.compactions.push(id);
+        self.indexes.push(id);
     }
 
     pub(super) fn is_empty(&self) -> bool {
-        !self.any && self.flushes.order.is_empty() && self.compactions.order.is_empty()
+        let queues = [&self.flushes, &self.compactions, &self.indexes];
+        !self.any && queues.iter().all(|queue| queue.order.is_empty())
     }
 }

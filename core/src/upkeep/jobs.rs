@@ -13,6 +13,7 @@ use crate::event::Event;
 use crate::space::Space;
 use crate::store::Store;
 use crate::sync::{lock, wait, wait_while};
+use crate::table::TableHandle;
 
 /// Something to do in the background.
 #[derive(Debug)]
@@ -20,24 +21,28 @@ enum Job {
     /// The oldest of what is sealed of a keyspace joins its levels.
     Flush(Arc<Space>),
     Compact(Plan),
+    /// A table gets the index that its keyspace's policy wants.
+    Index(Arc<Space>, Arc<TableHandle>),
 }
 
 /// A job that is over.
 struct Done {
     keyspace: KeyspaceId,
-    task: Task,
-    /// The tables of a compaction.
+    /// `None`: an index, which no one waits for but `wait_idle`.
+    task: Option<Task>,
+    /// The tables of a compaction, or the one that was indexed.
     tables: Vec<FileNo>,
 }
 
 impl Done {
     fn of(job: &Job) -> Self {
         match job {
-            Job::Flush(space) => Self { keyspace: space.id, task: Task::Flush, tables: Vec::new() },
+            Job::Flush(space) => Self { keyspace: space.id, task: Some(Task::Flush), tables: Vec::new() },
             Job::Compact(plan) => {
                 let tables = plan.numbers().collect();
-                Self { keyspace: plan.space.id, task: Task::Compaction, tables }
+                Self { keyspace: plan.space.id, task: Some(Task::Compaction), tables }
             }
+            Job::Index(space, table) => Self { keyspace: space.id, task: None, tables: vec![table.meta.no] },
         }
     }
 }
@@ -53,6 +58,7 @@ pub(super) fn work(store: &Weak<Store>) {
         let run = AssertUnwindSafe(|| match &job {
             Job::Flush(space) => store.flush_oldest(space),
             Job::Compact(plan) => store.compact_plan(plan),
+            Job::Index(space, table) => store.index_table(space, table),
         });
         let result = catch_unwind(run).unwrap_or_else(|_| {
             let message = format!("a background thread of store {} panicked", store.dir.display());
@@ -88,7 +94,7 @@ fn find_job(store: &Store, state: &mut State) -> Option<Job> {
     if std::mem::take(&mut state.due.any) {
         store.spaces().iter().for_each(|space| state.due.push(space.id));
     }
-    find_flush(store, state).or_else(|| find_compaction(store, state))
+    find_flush(store, state).or_else(|| find_compaction(store, state)).or_else(|| find_index(store, state))
 }
 
 fn find_flush(store: &Store, state: &mut State) -> Option<Job> {
@@ -122,7 +128,29 @@ fn find_compaction(store: &Store, state: &mut State) -> Option<Job> {
     None
 }
 
+/// A table for which nothing was decided by the policy there is.
+fn find_index(store: &Store, state: &mut State) -> Option<Job> {
+    while let Some(id) = state.due.indexes.pop() {
+        let Some(space) = store.space(id) else { continue };
+        let policy = space.policy();
+        let is_due = |table: &&Arc<TableHandle>| {
+            let decision = policy.decision(table.meta.level);
+            !table.index().is_settled(decision) && !state.indexing.contains(&table.meta.no)
+        };
+        let due = space.view().tables().find(is_due).cloned();
+        if let Some(table) = due {
+            state.indexing.insert(table.meta.no);
+            // There may be another one to do at the same time.
+            state.due.indexes.push(id);
+            drop(policy);
+            return Some(Job::Index(space, table));
+        }
+    }
+    None
+}
+
 fn finish_job(store: &Store, done: &Done, result: Result<()>) {
+    let Some(task) = done.task else { return finish_index(store, done) };
     let failed = result.err().filter(|error| error.kind() != ErrorKind::Closed);
     if let Some(error) = &failed {
         store.listener.tell(|| Event::BackgroundError { message: error.to_string() });
@@ -132,15 +160,15 @@ fn finish_job(store: &Store, done: &Done, result: Result<()>) {
     match &failed {
         // One that was dropped meanwhile is nobody's any more.
         Some(_) if store.space(done.keyspace).is_none() => state.health.forget(done.keyspace),
-        Some(error) => state.health.failed(done.keyspace, done.task, error),
-        None => state.health.succeeded(done.keyspace, done.task),
+        Some(error) => state.health.failed(done.keyspace, task, error),
+        None => state.health.succeeded(done.keyspace, task),
     }
     store.upkeep.changed.notify_all();
     drop(state);
     store.signal_room();
     let mut state = lock(&store.upkeep.state);
     let is_final = matches!(
-        (done.task, kind),
+        (task, kind),
         (Task::Flush, Some(ErrorKind::WritesHalted)) | (Task::Compaction, Some(ErrorKind::Corruption))
     );
     if kind.is_some() && !is_final && !state.stopping {
@@ -149,7 +177,7 @@ fn finish_job(store: &Store, done: &Done, result: Result<()>) {
         let nobody_asks = |state: &mut State| !state.stopping && state.hurries == hurries;
         state = wait_while(&store.upkeep.changed, state, RETRY_AFTER, nobody_asks);
     }
-    match done.task {
+    match task {
         Task::Flush => {
             state.flushing.remove(&done.keyspace);
         }
@@ -162,5 +190,12 @@ fn finish_job(store: &Store, done: &Done, result: Result<()>) {
         }
     }
     state.due.push(done.keyspace);
+    store.upkeep.changed.notify_all();
+}
+
+fn finish_index(store: &Store, done: &Done) {
+    let mut state = lock(&store.upkeep.state);
+    state.indexing.retain(|no| !done.tables.contains(no));
+    state.due.indexes.push(done.keyspace);
     store.upkeep.changed.notify_all();
 }

@@ -41,6 +41,8 @@ struct State {
     busy: HashSet<FileNo>,
     /// How many compactions of a keyspace run; those without are left out.
     compacting: HashMap<KeyspaceId, usize>,
+    /// Tables whose index is being seen to.
+    indexing: HashSet<FileNo>,
     /// Keyspaces of which none may begin, and the thread that compacts each by itself.
     stopped: HashMap<KeyspaceId, ThreadId>,
     health: Health,
@@ -62,7 +64,8 @@ impl State {
     }
 
     fn is_idle(&self) -> bool {
-        self.due.is_empty() && self.flushing.is_empty() && self.compacting.is_empty()
+        let nothing_runs = self.flushing.is_empty() && self.compacting.is_empty() && self.indexing.is_empty();
+        self.due.is_empty() && nothing_runs
     }
 }
 

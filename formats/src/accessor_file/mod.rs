@@ -52,7 +52,8 @@ const MAGIC: [u8; 8] = *b"KIBANIDX";
 const END_MAGIC: [u8; 8] = *b"KIBANEND";
 const MAJOR_VERSION: u16 = 1;
 const MINOR_VERSION: u16 = 0;
-const DIRECTORY_ENTRY_BYTES: usize = 48;
+/// Bytes of a section's entry in the directory.
+pub const DIRECTORY_ENTRY_BYTES: usize = 48;
 const SECTION: &str = "accessor file";
 const _: () = assert!((ACCESSOR_HEADER_BYTES as u64).is_multiple_of(SECTION_ALIGN));
 

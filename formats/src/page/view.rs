@@ -78,6 +78,14 @@ impl<'a> Page<'a> {
         usize::from(u16_at(self.slots, SLOT_BYTES * slot))
     }
 
+    /// Where the entry of a slot starts, in bytes from the start of the page; 0 if there is no
+    /// such slot.
+    #[inline]
+    pub fn entry_offset(&self, slot: SlotNo) -> u16 {
+        let slot = usize::from(slot.0);
+        if slot < self.count() { u16_at(self.slots, SLOT_BYTES * slot) } else { 0 }
+    }
+
     /// The entry of a slot.
     ///
     /// # Errors

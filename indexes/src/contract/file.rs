@@ -4,7 +4,9 @@ use std::fmt;
 use std::ops::{Deref, Range};
 use std::sync::Arc;
 
-use kiban_formats::accessor_file::{AccessorHeader, SectionEntry};
+use kiban_formats::accessor_file::{
+    ACCESSOR_HEADER_BYTES, ACCESSOR_TRAILER_BYTES, AccessorHeader, DIRECTORY_ENTRY_BYTES, SectionEntry,
+};
 use kiban_formats::{FormatError, Problem};
 use serde::{Deserialize, Serialize};
 
@@ -88,14 +90,27 @@ impl AccessorFile {
         })
     }
 
-    /// Compares the checksum of every section.
+    /// Compares the checksum of every section; what is between them is zero.
     ///
     /// # Errors
     /// The first that is wrong.
     pub fn verify(&self) -> Result<(), FormatError> {
-        self.sections.iter().try_for_each(|section| {
+        let mut end = ACCESSOR_HEADER_BYTES;
+        for section in &self.sections {
             let range = section.range.start as usize..section.range.end as usize;
-            section.verify(self.bytes.get(range).unwrap_or_default())
-        })
+            self.check_padding(end..range.start)?;
+            end = range.end;
+            section.verify(self.bytes.get(range).unwrap_or_default())?;
+        }
+        let directory = ACCESSOR_TRAILER_BYTES + self.sections.len() * DIRECTORY_ENTRY_BYTES;
+        self.check_padding(end..self.len().saturating_sub(directory))
+    }
+
+    fn check_padding(&self, range: Range<usize>) -> Result<(), FormatError> {
+        let start = range.start as u64;
+        match self.bytes.get(range).unwrap_or_default().iter().all(|byte| *byte == 0) {
+            true => Ok(()),
+            false => Err(FormatError::invalid("accessor file", start, "padding that is not zero")),
+        }
     }
 }

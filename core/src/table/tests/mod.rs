@@ -175,7 +175,7 @@ impl Sample {
 }
 
 fn get(table: &Table, key: &[u8], snapshot: u64) -> Result<Found> {
-    table.get(&Probe::new(key, key_hash(HASH_SEED, key), SeqNo(snapshot)))
+    table.get(None, &Probe::new(key, key_hash(HASH_SEED, key), SeqNo(snapshot)))
 }
 
 /// Pages touched since `before`: data, index, read from the file.

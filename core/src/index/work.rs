@@ -1,0 +1,269 @@
+//! Deciding which index a table gets, and seeing to it.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use kiban_formats::{Level, TableMeta};
+use kiban_indexes::{
+    AccessorFormat, IndexPolicy, Params, PointAccessor, Registry, Residency, TableShape, Wanted,
+};
+
+use super::attached::{Facts, Index};
+use super::build::Ended;
+use super::counters::IndexCounters;
+use super::sidecar::{self, Sidecar, Unusable};
+use super::slot::{Attached, Settled, State};
+use crate::error::{ErrorKind, Result};
+use crate::event::Event;
+use crate::space::Space;
+use crate::store::Store;
+use crate::table::TableHandle;
+
+/// The formats of a store, and what came of them.
+#[derive(Debug)]
+pub(crate) struct Indexing {
+    registry: Registry,
+    /// For each format of the registry, in its order.
+    counters: Vec<Arc<IndexCounters>>,
+    /// The policy of keyspaces that have none stored.
+    pub(crate) default_policy: IndexPolicy,
+    next_generation: AtomicU64,
+}
+
+/// A keyspace's policy. Decisions made by another one do not count.
+#[derive(Debug)]
+pub(crate) struct Policy {
+    pub(crate) rules: IndexPolicy,
+    generation: u64,
+}
+
+impl Policy {
+    /// Of a keyspace that was given none yet: no index.
+    pub(crate) fn none() -> Self {
+        Self { rules: IndexPolicy::sorted_only(), generation: 1 }
+    }
+
+    /// What a decision by this policy for a table in this level is known by; never 0.
+    pub(crate) fn decision(&self, level: Level) -> u64 {
+        self.generation << 8 | u64::from(level.0)
+    }
+}
+
+impl Indexing {
+    pub(crate) fn new(registry: Registry, default_policy: IndexPolicy) -> Self {
+        let counters = registry.formats().map(|_| Arc::default()).collect();
+        Self { registry, counters, default_policy, next_generation: AtomicU64::new(2) }
+    }
+
+    pub(crate) fn registry(&self) -> &Registry {
+        &self.registry
+    }
+
+    /// A policy by which nothing was decided yet.
+    pub(crate) fn policy(&self, rules: IndexPolicy) -> Policy {
+        Policy { rules, generation: self.next_generation.fetch_add(1, Ordering::Relaxed) }
+    }
+
+    /// The formats by name, with their counters.
+    pub(crate) fn counted(&self) -> impl Iterator<Item = (&str, &Arc<IndexCounters>)> {
+        self.registry.formats().map(|format| format.name()).zip(&self.counters)
+    }
+
+    fn counters(&self, name: &str) -> Option<&Arc<IndexCounters>> {
+        self.counted().find(|(format, _)| *format == name).map(|(_, counters)| counters)
+    }
+}
+
+/// A format that was asked for, and what there is of it beside the table.
+struct Provided {
+    format: Arc<dyn AccessorFormat>,
+    sidecar: Option<Sidecar>,
+    state: State,
+}
+
+impl Store {
+    /// Attaches the indexes that there are, of a store without a background.
+    pub(crate) fn index_all(&self) -> Result<()> {
+        for space in self.spaces() {
+            let view = space.view_owned();
+            view.tables().try_for_each(|table| self.index_table(&space, table))?;
+        }
+        Ok(())
+    }
+
+    /// Sees to it that a table has the index that its keyspace's policy wants, and attaches it.
+    ///
+    /// # Errors
+    /// Only that the store was closed: a table without an index is read all the same, so what went
+    /// wrong is a reason and an event.
+    pub(crate) fn index_table(&self, space: &Space, table: &TableHandle) -> Result<()> {
+        let policy = space.policy();
+        let decision = policy.decision(table.meta.level);
+        let settled = match self.decide(&policy, table) {
+            Err(error) if error.kind() == ErrorKind::Closed => return Err(error),
+            Err(error) => {
+                self.listener.tell(|| Event::BackgroundError { message: error.to_string() });
+                Settled { reason: error.to_string(), ..table.index().settled() }
+            }
+            Ok(settled) => settled,
+        };
+        table.index().settle(decision, settled);
+        Ok(())
+    }
+
+    fn decide(&self, policy: &Policy, table: &TableHandle) -> Result<Settled> {
+        // From the manifest: a table that needs no index is not opened.
+        let wanted = policy.rules.wanted(&shape_of(&table.meta));
+        let mut provided = Vec::new();
+        for (name, params) in &wanted.formats {
+            if let Some(format) = self.indexing.registry.by_name(name) {
+                provided.push(self.provide(table, format, params)?);
+            }
+        }
+        let (attached, reason) = self.admit(table, &wanted, &provided)?;
+        table.index().attach(attached);
+        let mut sidecars = table.index().settled().sidecars;
+        for one in &provided {
+            let name = one.format.name();
+            sidecars.retain(|(other, _)| other != name);
+            sidecars.extend(one.sidecar.as_ref().map(|sidecar| (name.to_owned(), sidecar.bytes)));
+        }
+        let states = provided.into_iter().map(|one| (one.format.name().to_owned(), one.state)).collect();
+        let refuted = table.index().settled().refuted;
+        Ok(Settled { rule: wanted.rule_text, reason, sidecars, states, refuted })
+    }
+
+    /// Opens the sidecar of a format, and builds it where there is none to use.
+    fn provide(
+        &self,
+        table: &TableHandle,
+        format: &Arc<dyn AccessorFormat>,
+        params: &Params,
+    ) -> Result<Provided> {
+        let path = table.path().with_extension(format.name());
+        let owner = sidecar::header(&**format, self.id, &table.meta);
+        let refuted = table.index().settled().refuted;
+        if refuted > 1 {
+            let reason = "it was wrong about a key, twice".to_owned();
+            return Ok(Provided { format: format.clone(), sidecar: None, state: State::Declined(reason) });
+        }
+        let open = || Sidecar::open(&*self.storage, &path, &**format, &owner);
+        let found = match open()? {
+            // What was wrong about a key is not believed again.
+            Ok(_) if refuted > 0 => Err(Unusable::Missing),
+            // Damage anywhere in it is found now: what is attached is whole.
+            Ok(sidecar) => match sidecar.resident()? {
+                Ok(_) => Ok(sidecar),
+                Err(error) => Err(Unusable::Refused(error)),
+            },
+            Err(unusable) => Err(unusable),
+        };
+        if let Err(Unusable::Refused(error)) = &found {
+            self.listener.tell(|| Event::AccessorRefused { file: path.clone(), reason: error.to_string() });
+        }
+        let done = |sidecar, state| Ok(Provided { format: format.clone(), sidecar, state });
+        match found {
+            Ok(sidecar) => return done(Some(sidecar), State::Kept),
+            Err(_) if self.read_only => return done(None, State::Missing),
+            Err(_) => {}
+        }
+        match self.build_sidecar(table, &**format, params)? {
+            Ended::Declined(reason) => done(None, State::Declined(reason)),
+            Ended::Built(bytes) => {
+                self.listener.tell(|| Event::AccessorBuilt { file: path.clone(), bytes });
+                done(open()?.ok(), State::Built)
+            }
+        }
+    }
+
+    /// Chooses where the index is kept: the first wanted one that there is, as the budget allows.
+    fn admit(
+        &self,
+        table: &TableHandle,
+        wanted: &Wanted,
+        provided: &[Provided],
+    ) -> Result<(Option<Attached>, String)> {
+        let Some(first) = provided.first() else {
+            return Ok((None, "no index is wanted: its fences answer".to_owned()));
+        };
+        let missing = |name: &str| self.indexing.counters(name).cloned().map(Attached::Missing);
+        let Some((one, sidecar)) = provided.iter().find_map(|one| Some((one, one.sidecar.as_ref()?))) else {
+            let name = first.format.name();
+            let reason = match &first.state {
+                State::Declined(reason) => format!("{name} declined: {reason}"),
+                _ => format!("{name} is missing"),
+            };
+            return Ok((missing(name), reason));
+        };
+        let name = one.format.name();
+        match self.open_index(table, one, sidecar, wanted.residency)? {
+            Ok((index, reason)) => Ok((Some(Attached::Index(index)), reason)),
+            Err(reason) => Ok((missing(name), reason)),
+        }
+    }
+
+    fn open_index(
+        &self,
+        table: &TableHandle,
+        one: &Provided,
+        sidecar: &Sidecar,
+        asked: Residency,
+    ) -> Result<std::result::Result<(Index, String), String>> {
+        let name = one.format.name();
+        let mebibytes = |bytes: u64| format!("{:.1} MiB", bytes as f64 / f64::from(1 << 20));
+        if asked == Residency::Off {
+            return Ok(Err(format!("{name} off: the policy says so")));
+        }
+        let reserved = match asked {
+            Residency::Mapped => None,
+            _ => self.tables.budget.try_reserve(sidecar.bytes),
+        };
+        let may_map = asked == Residency::Mapped || self.tables.maps(table.meta.level);
+        let (file, residency) = match &reserved {
+            Some(_) => match sidecar.resident()? {
+                Ok(file) => (file, Residency::Resident),
+                Err(error) => return Ok(Err(format!("{name} refused: {error}"))),
+            },
+            None if may_map => match sidecar.mapped() {
+                Ok(file) => (file, Residency::Mapped),
+                Err(error) => return Ok(Err(format!("{name} off: it cannot be mapped: {error}"))),
+            },
+            None => {
+                let left = self.tables.budget.reservable_bytes();
+                let (asked, left) = (mebibytes(sidecar.bytes), mebibytes(left));
+                return Ok(Err(format!("{name} off: {asked} asked, {left} left")));
+            }
+        };
+        let accessor = match one.format.open(file, residency) {
+            Ok(accessor) => accessor,
+            Err(error) => return Ok(Err(format!("{name} refused: {error}"))),
+        };
+        let word = if residency == Residency::Resident { "resident" } else { "mapped" };
+        let reason = format!("{name} {word}: {}", mebibytes(sidecar.bytes));
+        let is_plugin = self.indexing.registry.is_plugin(one.format.id());
+        // What the format keeps beside the file's bytes counts as well.
+        let extra =
+            (accessor.resident_bytes() as u64).saturating_sub(reserved.as_ref().map_or(0, |r| r.bytes()));
+        let facts = Facts {
+            name: name.to_owned(),
+            residency,
+            bytes: sidecar.bytes,
+            reserved,
+            extra: (extra > 0).then(|| self.tables.budget.reserve(extra)),
+            counters: self.indexing.counters(name).cloned().unwrap_or_default(),
+            check_every: if is_plugin { self.settings.absent_check_every } else { 0 },
+        };
+        Ok(Ok((Index::new(accessor, facts), reason)))
+    }
+}
+
+/// What the manifest knows of a table's shape.
+fn shape_of(meta: &TableMeta) -> TableShape {
+    let mut shape = TableShape::default();
+    shape.level = meta.level;
+    shape.table_bytes = meta.bytes;
+    shape.entries = meta.entries;
+    shape.keys = meta.keys;
+    shape.tombstones = meta.tombstones;
+    shape
+}
