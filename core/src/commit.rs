@@ -224,7 +224,8 @@ impl Store {
         commit.next_seq = SeqNo(commit.next_seq.0 + count);
         let last = commit.last_seq();
         self.visible.store(last.0, Ordering::Release);
-        let full = |space: &&Arc<Space>| space.view().active.bytes() >= self.settings.memtable_seal_bytes();
+        let full =
+            |space: &&Arc<Space>| space.view().active.bytes() >= space.settings().memtable_seal_bytes();
         let sealed: Vec<&Arc<Space>> = spaces.iter().filter(full).collect();
         sealed.iter().for_each(|space| space.seal());
         drop(commit);

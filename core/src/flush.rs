@@ -86,7 +86,7 @@ impl Store {
         // was written before it.
         self.sync_through(greatest)?;
         lock(&self.manifest).mend(|| self.new_file_no())?;
-        let Some(table) = self.write_table(space.id, &memtable)? else { return Ok(()) };
+        let Some(table) = self.write_table(space, &memtable)? else { return Ok(()) };
         let table = Arc::new(TableHandle::new(table.meta, table.path, self.storage.clone()));
         if !self.publish_sealed(space, &sealed, vec![table.clone()], greatest)? {
             table.make_obsolete();
@@ -102,8 +102,8 @@ impl Store {
     }
 
     /// Writes a table that no manifest names yet.
-    fn write_table(&self, keyspace: KeyspaceId, memtable: &Arc<Memtable>) -> Result<Option<NewTable>> {
-        let mut output = Output::new(self.output_site(), keyspace, Level(0));
+    fn write_table(&self, space: &Space, memtable: &Arc<Memtable>) -> Result<Option<NewTable>> {
+        let mut output = Output::new(self.output_site(space), space.id, Level(0));
         let mut retention = Retention::new(self.snapshots.list());
         let mut source = memtable.source();
         source.first()?;

@@ -45,7 +45,7 @@ impl<'s> Ingest<'s> {
         Ok(Self {
             store,
             space,
-            output: Output::of_ingest(store.output_site(), space.id, base_seq),
+            output: Output::of_ingest(store.output_site(space), space.id, base_seq),
             records: 0,
         })
     }
@@ -160,7 +160,7 @@ impl Store {
         let alone = self.upkeep.try_stop_compactions_of(space);
         let level = alone.as_ref().map_or(0, |_| {
             let view = space.view();
-            level_of_ingested(&view.levels, &run, &self.settings)
+            level_of_ingested(&view.levels, &run, &space.settings())
         });
         let to = |table: &Arc<TableHandle>| Arc::new(table.moved(Level(level as u8)));
         let tables: Vec<_> = run.tables().iter().map(to).collect();

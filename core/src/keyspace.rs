@@ -11,6 +11,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::index::{ReindexReport, TableIndexReport};
 use crate::ingest::Ingest;
 use crate::iter::{Bounds, Cursor, Iter};
+use crate::options::KeyspaceOptions;
 use crate::read::Reader;
 use crate::settings::Durability;
 use crate::snapshot::Snapshot;
@@ -37,6 +38,11 @@ impl Keyspace {
     /// The keyspace's name.
     pub fn name(&self) -> &str {
         &self.space.name
+    }
+
+    /// Its options, as they are stored.
+    pub fn options(&self) -> KeyspaceOptions {
+        self.space.options()
     }
 
     #[inline]

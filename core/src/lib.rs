@@ -41,6 +41,7 @@ mod manifest;
 mod memory;
 mod memtable;
 mod multi_get;
+mod options;
 mod output;
 mod read;
 mod repair;
@@ -91,6 +92,7 @@ pub use limits::{
     BATCH_BYTES_MAX, BATCH_OPERATIONS_MAX, KEY_BYTES_MAX, KEYSPACE_NAME_BYTES_MAX, KEYSPACES_MAX,
     VALUE_BYTES_MAX,
 };
+pub use options::KeyspaceOptions;
 pub use repair::{RepairLoss, RepairReport};
 pub use settings::{Durability, RecoveryMode, Settings, defaults};
 pub use snapshot::Snapshot;

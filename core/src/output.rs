@@ -9,8 +9,8 @@ use kiban_formats::{FileNo, KeyspaceId, Level, SeqNo, StoreId, TableId, TableMet
 use crate::error::{Error, Result};
 use crate::files;
 use crate::memory::{Gauge, Share};
-use crate::settings::Settings;
 use crate::source::EntryRef;
+use crate::space::Space;
 use crate::storage::{Storage, random_id};
 use crate::store::Store;
 use crate::table::{TableOptions, TableWriter};
@@ -27,7 +27,11 @@ pub(crate) struct NewTable {
 pub(crate) struct OutputSite<'s> {
     pub(crate) dir: &'s Path,
     pub(crate) storage: &'s Arc<dyn Storage>,
-    pub(crate) settings: &'s Settings,
+    /// Of tables below level 0.
+    pub(crate) table_bytes: u64,
+    pub(crate) filter_bits_per_key: u32,
+    /// Where a memtable is full.
+    pub(crate) seal_bytes: u64,
     pub(crate) store_id: StoreId,
     pub(crate) hash_seed: u64,
     /// Numbers from this one on were never used.
@@ -37,11 +41,14 @@ pub(crate) struct OutputSite<'s> {
 }
 
 impl Store {
-    pub(crate) fn output_site(&self) -> OutputSite<'_> {
+    pub(crate) fn output_site(&self, space: &Space) -> OutputSite<'_> {
+        let settings = space.settings();
         OutputSite {
             dir: &self.dir,
             storage: &self.storage,
-            settings: &self.settings,
+            table_bytes: settings.table_bytes,
+            filter_bits_per_key: settings.filter_bits_per_key,
+            seal_bytes: settings.memtable_seal_bytes(),
             store_id: self.id,
             hash_seed: self.hash_seed,
             next_file: &self.next_file,
@@ -72,7 +79,7 @@ pub(crate) struct Output<'s> {
 impl<'s> Output<'s> {
     /// Tables of this level. A table of level 0 is as long as its memtable.
     pub(crate) fn new(site: OutputSite<'s>, keyspace: KeyspaceId, level: Level) -> Self {
-        let table_bytes = (level.0 > 0).then_some(site.settings.table_bytes);
+        let table_bytes = (level.0 > 0).then_some(site.table_bytes);
         let memory = site.writing.share();
         Self {
             site,
@@ -90,7 +97,7 @@ impl<'s> Output<'s> {
     /// Tables of an ingest, of one version of each key, all with sequence 0.
     pub(crate) fn of_ingest(site: OutputSite<'s>, keyspace: KeyspaceId, base_seq: SeqNo) -> Self {
         let mut output = Self::new(site, keyspace, Level(0));
-        output.table_bytes = Some(site.settings.table_bytes);
+        output.table_bytes = Some(site.table_bytes);
         output.base_seq = base_seq;
         output
     }
@@ -136,7 +143,7 @@ impl<'s> Output<'s> {
             store_id: site.store_id,
             table_id: TableId(random_id(&**site.storage)),
             hash_seed: site.hash_seed,
-            filter_bits_per_key: site.settings.filter_bits_per_key,
+            filter_bits_per_key: site.filter_bits_per_key,
             base_seq: self.base_seq,
         };
         let temporary = files::temporary(&path);

@@ -9,11 +9,13 @@ use kiban_formats::{KeyspaceId, SeqNo};
 use kiban_indexes::Probe;
 
 use crate::error::Result;
-use crate::index::Policy;
+use crate::index::{Indexing, Policy};
 use crate::levels::{Levels, LevelsChange};
 use crate::memtable::{Memtable, MemtableSource};
 use crate::multi_get::Batch;
+use crate::options::KeyspaceOptions;
 use crate::sealed::Sealed;
+use crate::settings::Settings;
 use crate::source::{Found, Source};
 use crate::sync::lock;
 use crate::table::TableContext;
@@ -36,6 +38,14 @@ pub(crate) struct Space {
     dropped: AtomicBool,
     /// Which indexes its tables get.
     policy: ArcSwap<Policy>,
+    own: ArcSwap<Own>,
+}
+
+/// A keyspace's options, and the store's settings with these in their place.
+#[derive(Debug, Default)]
+struct Own {
+    options: KeyspaceOptions,
+    settings: Arc<Settings>,
 }
 
 impl fmt::Debug for Space {
@@ -55,17 +65,48 @@ impl Space {
             flushed: AtomicU64::new(flushed.0),
             dropped: AtomicBool::new(false),
             policy: ArcSwap::from_pointee(Policy::none()),
+            own: ArcSwap::default(),
         }
+    }
+
+    /// Its options.
+    pub(crate) fn options(&self) -> KeyspaceOptions {
+        self.own.load().options.clone()
+    }
+
+    /// The store's settings with its options in their place.
+    pub(crate) fn settings(&self) -> Arc<Settings> {
+        self.own.load().settings.clone()
+    }
+
+    /// Takes other options, for memtables and tables from here on.
+    ///
+    /// # Errors
+    /// `InvalidArgument` for a value out of range, or a policy that names an unknown format.
+    pub(crate) fn set_options(
+        &self,
+        options: KeyspaceOptions,
+        store: &Settings,
+        indexing: &Indexing,
+    ) -> Result<()> {
+        let settings = Arc::new(options.over(store)?);
+        let rules = options.index_policy.clone().unwrap_or_else(|| indexing.default_policy.clone());
+        indexing.check(&rules)?;
+        if rules != self.policy().rules || !self.policy().is_decided() {
+            self.policy.store(Arc::new(indexing.policy(rules)));
+        }
+        self.own.store(Arc::new(Own { options, settings }));
+        Ok(())
+    }
+
+    /// Lets all be decided again, by this policy.
+    pub(crate) fn decide_anew(&self, policy: Policy) {
+        self.policy.store(Arc::new(policy));
     }
 
     /// Which indexes its tables get.
     pub(crate) fn policy(&self) -> arc_swap::Guard<Arc<Policy>> {
         self.policy.load()
-    }
-
-    /// Decides anew, by this policy.
-    pub(crate) fn set_policy(&self, policy: Policy) {
-        self.policy.store(Arc::new(policy));
     }
 
     /// What reads start from. Load it *before* the visible sequence: a view loaded after could

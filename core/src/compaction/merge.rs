@@ -68,7 +68,7 @@ impl Store {
     }
 
     fn merge(&self, plan: &Plan) -> Result<LevelsChange> {
-        let mut output = Output::new(self.output_site(), plan.space.id, Level(plan.output as u8));
+        let mut output = Output::new(self.output_site(&plan.space), plan.space.id, Level(plan.output as u8));
         self.merge_into(plan, &mut output)?;
         let handle =
             |table: NewTable| Arc::new(TableHandle::new(table.meta, table.path, self.storage.clone()));

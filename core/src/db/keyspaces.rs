@@ -10,6 +10,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::keyspace::Keyspace;
 use crate::levels::Levels;
 use crate::limits::{self, KEYSPACES_MAX};
+use crate::options::KeyspaceOptions;
 use crate::space::{DEFAULT_KEYSPACE, Space, View};
 use crate::store::Store;
 use crate::sync::lock;
@@ -26,8 +27,33 @@ impl Db {
         limits::check_keyspace_name(name)?;
         let space = match store.space_named(name) {
             Some(space) => space,
-            None => store.make_space(name)?,
+            None => store.make_space(name, KeyspaceOptions::default())?.0,
         };
+        Ok(Keyspace::new(self.handle.clone(), space))
+    }
+
+    /// The keyspace of this name, made with these options; if it is there, it takes them, durably.
+    /// They hold for memtables and tables from then on; tables get the indexes of another policy
+    /// in the background.
+    ///
+    /// # Errors
+    /// Those of [`Db::keyspace`]; `InvalidArgument` for an option out of range or a policy that
+    /// names an unknown format; `ReadOnly` for other options than it has.
+    pub fn keyspace_with(&self, name: &str, options: KeyspaceOptions) -> Result<Keyspace> {
+        let store = self.store();
+        store.check_open()?;
+        limits::check_keyspace_name(name)?;
+        options.over(&store.settings)?;
+        if let Some(policy) = &options.index_policy {
+            store.indexing.check(policy)?;
+        }
+        let (space, is_new) = match store.space_named(name) {
+            Some(space) => (space, false),
+            None => store.make_space(name, options.clone())?,
+        };
+        if !is_new && space.options() != options {
+            store.change_options(&space, |_| options)?;
+        }
         Ok(Keyspace::new(self.handle.clone(), space))
     }
 
@@ -67,7 +93,8 @@ impl Store {
         self.spaces().into_iter().find(|space| space.name == name)
     }
 
-    fn make_space(&self, name: &str) -> Result<Arc<Space>> {
+    /// Makes a keyspace; whether it is new, or somebody else made it meanwhile.
+    fn make_space(&self, name: &str, options: KeyspaceOptions) -> Result<(Arc<Space>, bool)> {
         if self.read_only {
             return Err(no_such_keyspace(name, self));
         }
@@ -75,7 +102,7 @@ impl Store {
         self.check_open()?;
         // Somebody else may have made it while we waited.
         if let Some(space) = self.space_named(name) {
-            return Ok(space);
+            return Ok((space, false));
         }
         let state = manifest.state();
         if state.keyspaces.len() >= KEYSPACES_MAX {
@@ -84,13 +111,33 @@ impl Store {
             )));
         }
         let id = KeyspaceId(state.next_keyspace);
-        let change = Change::AddKeyspace { id, name: name.to_owned(), options: String::new() };
+        let change = Change::AddKeyspace { id, name: name.to_owned(), options: options.to_text()? };
         manifest.append(&[change], || self.new_file_no())?;
         let view = View::new(Levels::default());
         let space = Arc::new(Space::new(self.uid, id, name.to_owned(), view, SeqNo(0)));
-        space.set_policy(self.indexing.policy(self.indexing.default_policy.clone()));
+        space.set_options(options, &self.settings, &self.indexing)?;
         let mut spaces = self.spaces.write().unwrap_or_else(PoisonError::into_inner);
         spaces.insert(id, space.clone());
-        Ok(space)
+        Ok((space, true))
+    }
+
+    /// Stores other options of a keyspace.
+    pub(crate) fn change_options(
+        &self,
+        space: &Arc<Space>,
+        change: impl FnOnce(KeyspaceOptions) -> KeyspaceOptions,
+    ) -> Result<()> {
+        self.check_writable()?;
+        let mut manifest = lock(&self.manifest);
+        self.check_open()?;
+        self.check_space(space)?;
+        let options = change(space.options());
+        let stored = Change::SetOptions { id: space.id, options: options.to_text()? };
+        options.over(&self.settings)?;
+        manifest.append(&[stored], || self.new_file_no())?;
+        space.set_options(options, &self.settings, &self.indexing)?;
+        drop(manifest);
+        self.upkeep.wake_for(space);
+        Ok(())
     }
 }

@@ -24,6 +24,7 @@ use crate::index::Indexing;
 use crate::levels::Levels;
 use crate::log::{Journal, Replay};
 use crate::manifest::ManifestStore;
+use crate::options::KeyspaceOptions;
 use crate::settings::RecoveryMode;
 use crate::snapshot::Snapshots;
 use crate::source::EntryRef;
@@ -117,11 +118,12 @@ fn assemble(
     let state = manifest.state();
     let space = |(id, space): (&KeyspaceId, &KeyspaceState)| {
         let view = View::new(levels(&storage, &dir, space));
+        let options = KeyspaceOptions::from_text(&space.name, &space.options)?;
         let space = Space::new(uid, *id, space.name.clone(), view, space.flushed);
-        space.set_policy(indexing.policy(indexing.default_policy.clone()));
-        (*id, Arc::new(space))
+        space.set_options(options, &settings, &indexing)?;
+        Ok((*id, Arc::new(space)))
     };
-    let spaces: HashMap<KeyspaceId, Arc<Space>> = state.keyspaces.iter().map(space).collect();
+    let spaces: HashMap<KeyspaceId, Arc<Space>> = state.keyspaces.iter().map(space).collect::<Result<_>>()?;
     let default_space = spaces.values().find(|space| space.name == DEFAULT_KEYSPACE).cloned();
     let Some(default_space) = default_space else {
         let path = dir.join(files::manifest(manifest.current()));
@@ -173,8 +175,9 @@ fn indexing(builder: &DbBuilder) -> Result<Indexing> {
     for format in &builder.formats {
         registry.register(format.clone()).map_err(|error| Error::invalid(error.to_string()))?;
     }
-    builder.policy.check(&registry).map_err(|error| Error::invalid(error.to_string()))?;
-    Ok(Indexing::new(registry, builder.policy.clone()))
+    let indexing = Indexing::new(registry, builder.policy.clone());
+    indexing.check(&builder.policy)?;
+    Ok(indexing)
 }
 
 /// Tells tables which indexes stand beside them, of known formats and of others.
@@ -292,7 +295,7 @@ fn replay_one(store: &Arc<Store>, next_keyspace: u32, seq: SeqNo, op: &LogOp<'_>
     store.remember(&space, EntryRef { key: op.key, seq, kind, value: op.value, payload_crc });
     // An ingest seals what is before it, full or not.
     let bytes: u64 = space.view().memtables().map(|memtable| memtable.bytes()).sum();
-    if !store.read_only && bytes >= store.settings.memtable_seal_bytes() {
+    if !store.read_only && bytes >= space.settings().memtable_seal_bytes() {
         space.seal();
         flush_sealed(store, &space)?;
     }

@@ -6,7 +6,7 @@ use kiban_indexes::IndexPolicy;
 use serde::Serialize;
 
 use super::slot::State;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::space::Space;
 use crate::store::Store;
 use crate::table::TableHandle;
@@ -31,9 +31,10 @@ impl Store {
     pub(crate) fn reindex(&self, space: &Arc<Space>, rules: IndexPolicy) -> Result<ReindexReport> {
         self.check_writable()?;
         self.check_space(space)?;
-        let registry = self.indexing.registry();
-        rules.check(registry).map_err(|error| Error::invalid(error.to_string()))?;
-        space.set_policy(self.indexing.policy(rules));
+        self.indexing.check(&rules)?;
+        self.change_options(space, |options| options.index_policy(rules.clone()))?;
+        // Also by the policy it had: what stands beside its tables is looked at again.
+        space.decide_anew(self.indexing.policy(rules));
         self.upkeep.wake_for(space);
         self.upkeep.wait_until(self, Scope::Of(&[space.id]), || {
             let policy = space.policy();

@@ -13,7 +13,7 @@ use super::build::Ended;
 use super::counters::IndexCounters;
 use super::sidecar::{self, Sidecar, Unusable};
 use super::slot::{Attached, Settled, State};
-use crate::error::{ErrorKind, Result};
+use crate::error::{Error, ErrorKind, Result};
 use crate::event::Event;
 use crate::space::Space;
 use crate::store::Store;
@@ -43,6 +43,11 @@ impl Policy {
         Self { rules: IndexPolicy::sorted_only(), generation: 1 }
     }
 
+    /// Whether it was given.
+    pub(crate) fn is_decided(&self) -> bool {
+        self.generation > 1
+    }
+
     /// What a decision by this policy for a table in this level is known by; never 0.
     pub(crate) fn decision(&self, level: Level) -> u64 {
         self.generation << 8 | u64::from(level.0)
@@ -57,6 +62,11 @@ impl Indexing {
 
     pub(crate) fn registry(&self) -> &Registry {
         &self.registry
+    }
+
+    /// Refuses a policy that names a format that is not registered.
+    pub(crate) fn check(&self, rules: &IndexPolicy) -> Result<()> {
+        rules.check(&self.registry).map_err(|error| Error::invalid(error.to_string()))
     }
 
     /// A policy by which nothing was decided yet.

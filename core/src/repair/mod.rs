@@ -122,7 +122,9 @@ fn prepare<'b>(
     let site = OutputSite {
         dir: &builder.path,
         storage: &builder.storage,
-        settings: &builder.settings,
+        table_bytes: builder.settings.table_bytes,
+        filter_bits_per_key: builder.settings.filter_bits_per_key,
+        seal_bytes: builder.settings.memtable_seal_bytes(),
         store_id: found.store_id,
         hash_seed: found.hash_seed().unwrap_or_else(|| builder.storage.random_u64()),
         next_file,

@@ -180,7 +180,7 @@ impl<'a> Spaces<'a> {
         };
         let payload_crc = payload_crc(op.key, op.value);
         space.memtable.insert(EntryRef { key: op.key, seq, kind, value: op.value, payload_crc });
-        if space.memtable.bytes() >= self.site.settings.memtable_seal_bytes() {
+        if space.memtable.bytes() >= self.site.seal_bytes {
             self.flush(op.keyspace)?;
         }
         Ok(true)

@@ -117,7 +117,7 @@ fn find_compaction(store: &Store, state: &mut State) -> Option<Job> {
         // One of which none may begin comes back when it may.
         let free = !state.stopped.contains_key(&id);
         let Some(space) = store.space(id).filter(|_| free) else { continue };
-        if let Some(plan) = pick(&space, &store.settings, &state.busy) {
+        if let Some(plan) = pick(&space, &space.settings(), &state.busy) {
             state.busy.extend(plan.numbers());
             *state.compacting.entry(id).or_default() += 1;
             // There may be another one to do at the same time.
