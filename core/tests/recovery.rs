@@ -466,3 +466,23 @@ fn opening_reads_pointer_manifest_and_log_only() {
     assert_eq!(numbers(&db.default_keyspace()).len(), 35);
     assert!(counting.counts().iter().any(|(name, file)| name.ends_with(".sst") && file.reads > 0));
 }
+
+/// No memtable of its own is full, and all together are more than there may be.
+#[test]
+fn a_log_of_many_keyspaces_is_replayed_in_the_memory_of_all_memtables() {
+    let disk = MemStorage::new(1);
+    let db = open(&disk);
+    for no in 0..40 {
+        let space = db.keyspace(&format!("space {no}")).unwrap();
+        (0..100_u32).for_each(|key| space.put(key.to_be_bytes(), [no; 1_000]).unwrap());
+    }
+    let disk = kill(&disk, db);
+    let total = 1 << 20;
+    let db = open_with(disk, Settings { memtables_total_bytes: total, ..settings() }).unwrap();
+    let memory = db.stats().memory;
+    assert!(memory.memtable_bytes <= total + 2_000, "{memory:?}");
+    for no in 0..40 {
+        let space = db.keyspace(&format!("space {no}")).unwrap();
+        assert_eq!(space.iter().filter(|pair| pair.as_ref().unwrap().1 == [no; 1_000]).count(), 100);
+    }
+}

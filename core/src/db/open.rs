@@ -293,13 +293,25 @@ fn replay_one(store: &Arc<Store>, next_keyspace: u32, seq: SeqNo, op: &LogOp<'_>
     };
     let payload_crc = payload_crc(op.key, op.value);
     store.remember(&space, EntryRef { key: op.key, seq, kind, value: op.value, payload_crc });
+    if store.read_only {
+        return Ok(());
+    }
     // An ingest seals what is before it, full or not.
-    let bytes: u64 = space.view().memtables().map(|memtable| memtable.bytes()).sum();
-    if !store.read_only && bytes >= space.settings().memtable_seal_bytes() {
+    if memtable_bytes(&space) >= space.settings().memtable_seal_bytes() {
         space.seal();
-        flush_sealed(store, &space)?;
+        return flush_sealed(store, &space);
+    }
+    if store.memtable_bytes.load(Ordering::Relaxed) >= store.settings.memtables_total_bytes
+        && let Some(largest) = store.spaces().iter().max_by_key(|space| memtable_bytes(space))
+    {
+        largest.seal();
+        return flush_sealed(store, largest);
     }
     Ok(())
+}
+
+fn memtable_bytes(space: &Space) -> u64 {
+    space.view().memtables().map(|memtable| memtable.bytes()).sum()
 }
 
 /// Lets all that is sealed of a keyspace join its levels.
