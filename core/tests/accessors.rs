@@ -41,8 +41,10 @@ impl AccessorFormat for Plain {
         Plan::Scan
     }
     fn builder(&self, shape: &TableShape, _: &Params, _: u64) -> Result<Box<dyn AccessorBuilder>, Declined> {
-        if shape.keys == 7 {
-            return Err(Declined::new("seven keys are unlucky"));
+        match shape.keys {
+            7 => return Err(Declined::new("seven keys are unlucky")),
+            13 => panic!("thirteen keys are worse"),
+            _ => {}
         }
         Ok(Box::new(PlainBuilder(Vec::new())))
     }
@@ -321,6 +323,19 @@ fn a_format_may_decline_and_says_why() {
     assert!(explained[0].reason.contains("seven keys are unlucky"), "{explained:?}");
     assert_eq!(explained[0].active, "sorted");
     assert_eq!(space.get(key(3)).unwrap().unwrap(), b"v");
+}
+
+#[test]
+fn a_format_that_panics_has_no_index_and_nobody_waits_for_it() {
+    let Opened { db, events, .. } = open(&MemStorage::new(1), 0, small(), always());
+    let space = db.default_keyspace();
+    (0..13).for_each(|no| space.put(key(no), b"v").unwrap());
+    db.flush().unwrap();
+    db.wait_idle().unwrap();
+    assert!(space.explain().unwrap()[0].reason.contains("panicked"));
+    let failed = |event: &Event| matches!(event, Event::BackgroundError { .. });
+    assert_eq!(events.lock().unwrap().iter().filter(|event| failed(event)).count(), 1);
+    assert_eq!(space.get(key(12)).unwrap().unwrap(), b"v");
 }
 
 #[test]

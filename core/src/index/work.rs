@@ -1,5 +1,6 @@
 //! Deciding which index a table gets, and seeing to it.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -109,7 +110,10 @@ impl Store {
     pub(crate) fn index_table(&self, space: &Space, table: &TableHandle) -> Result<()> {
         let policy = space.policy();
         let decision = policy.decision(table.meta.level);
-        let settled = match self.decide(&policy, table) {
+        // A format of somebody else that panics has no index; its table is not tried for ever.
+        let decided = catch_unwind(AssertUnwindSafe(|| self.decide(&policy, table)));
+        let panicked = |_| Err(Error::new(ErrorKind::Io, "an index format panicked".to_owned()));
+        let settled = match decided.unwrap_or_else(panicked) {
             Err(error) if error.kind() == ErrorKind::Closed => return Err(error),
             Err(error) => {
                 self.listener.tell(|| Event::BackgroundError { message: error.to_string() });
