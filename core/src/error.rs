@@ -7,6 +7,7 @@ use std::io;
 use std::path::Path;
 
 use kiban_formats::{FormatError, Problem};
+use kiban_indexes::PolicyError;
 
 /// Result with [`Error`].
 pub type Result<T, E = Error> = std::result::Result<T, E>;
@@ -131,6 +132,13 @@ impl Error {
 
 fn file_name(path: &Path) -> Option<String> {
     path.file_name().map(|name| name.to_string_lossy().into_owned())
+}
+
+/// A policy that cannot be used is an argument that cannot.
+impl From<PolicyError> for Error {
+    fn from(source: PolicyError) -> Self {
+        Self::caused(ErrorKind::InvalidArgument, source.to_string(), source)
+    }
 }
 
 impl fmt::Display for Error {

@@ -67,7 +67,7 @@ impl Indexing {
 
     /// Refuses a policy that names a format that is not registered.
     pub(crate) fn check(&self, rules: &IndexPolicy) -> Result<()> {
-        rules.check(&self.registry).map_err(|error| Error::invalid(error.to_string()))
+        Ok(rules.check(&self.registry)?)
     }
 
     /// A policy by which nothing was decided yet.
