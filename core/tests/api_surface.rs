@@ -1,7 +1,5 @@
 //! The public names and shapes that programs outside this repository compile against.
 
-#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
-
 use std::ops::Deref;
 use std::sync::Arc;
 
