@@ -1,0 +1,104 @@
+use std::collections::HashMap;
+
+use super::*;
+
+/// A map whose pages are in memory.
+struct Map {
+    pages: Vec<u8>,
+    map: HashPages,
+    fallen_back: usize,
+}
+
+fn build(seed: u64, pairs: impl IntoIterator<Item = (u64, u64)>) -> Map {
+    let mut collector = Collector::new(seed, 0);
+    pairs.into_iter().for_each(|(hash, value)| collector.add(hash, value));
+    let mut pages = Vec::new();
+    let solved = collector.sort(|value| value).solve(|page| {
+        pages.extend_from_slice(page);
+        Ok(())
+    });
+    let solved = solved.unwrap();
+    let directory = Directory::decode(&solved.directory.encode()).unwrap();
+    Map { pages, map: HashPages::new(directory), fallen_back: solved.fallen_back }
+}
+
+impl Map {
+    fn find(&self, hash: u64) -> Found {
+        let Some(page) = self.map.page(hash) else { return Found::Absent };
+        self.map.slot(&self.pages, page).map_or_else(|found| found, |slot| self.map.value(&self.pages, slot))
+    }
+}
+
+/// A stand-in for hashes of keys.
+fn hash(no: u64) -> u64 {
+    hash::remix(99, no.wrapping_mul(0xA076_1D64_78BD_642F))
+}
+
+#[test]
+fn every_number_of_keys_is_found() {
+    for count in [0, 1, 2, 3, 126, 127, 128, 129, 300, 779, 780, 781, 1_600, 6_000, 50_000] {
+        let map = build(count, (0..count).map(|no| (hash(no), no * 3)));
+        (0..count).for_each(|no| assert_eq!(map.find(hash(no)), Found::Value(no * 3), "{no} of {count}"));
+        let absent = (count..count + 10_000).filter(|no| map.find(hash(*no)) != Found::Absent).count();
+        assert!(absent <= 80, "{absent} of 10,000 absent keys pass among {count}");
+        assert_eq!(map.fallen_back, 0);
+    }
+}
+
+#[test]
+fn keys_that_share_a_hash_are_unknown_and_others_are_found() {
+    for count in [50, 3_000] {
+        let pairs = (0..count).map(|no| (hash(no), no)).chain([(hash(7), 1), (hash(7), 2), (hash(9), 3)]);
+        let map = build(5, pairs);
+        for no in 0..count {
+            let expected = if no == 7 || no == 9 { Found::Unknown } else { Found::Value(no) };
+            assert_eq!(map.find(hash(no)), expected);
+        }
+    }
+}
+
+#[test]
+fn hashes_that_agree_in_many_bits_are_found() {
+    let spread: [fn(u64) -> u64; 5] =
+        [|no| no, |no| no << 40, |no| 0xABCD << 48 | no, |no| no.reverse_bits(), |no| no << 20 | 0x5_5555];
+    for (which, hash) in spread.into_iter().enumerate() {
+        let map = build(3, (0..20_000).map(|no| (hash(no), no)));
+        (0..20_000).for_each(|no| assert_eq!(map.find(hash(no)), Found::Value(no), "spread {which}"));
+    }
+}
+
+#[test]
+fn hashes_that_the_directory_cannot_tell_apart_fall_back_alone() {
+    // What the seed does to hashes cannot be undone here, so the pairs are put in as they are to be
+    // after it: 3,000 that share their high 32 bits, among 6,000 others.
+    let mut collector = Collector::new(0, 0);
+    (0..9_000).for_each(|no| collector.add(hash(no), no));
+    let mut sorted = collector.sort(|value| value);
+    let shared = sorted.pairs[4_000].hash >> 32 << 32;
+    let pairs = &mut sorted.pairs;
+    (4_000..7_000).for_each(|at| pairs[at].hash = shared | at as u64);
+    let values: HashMap<u64, u64> = pairs.iter().map(|pair| (pair.hash, pair.value)).collect();
+    let mut pages = Vec::new();
+    let solved = sorted.solve(|page| {
+        pages.extend_from_slice(page);
+        Ok(())
+    });
+    let solved = solved.unwrap();
+    assert_eq!(solved.fallen_back, 3_000);
+    let map = HashPages::new(Directory::decode(&solved.directory.encode()).unwrap());
+    for (hash, value) in values {
+        let page = map.page_of_mixed(hash);
+        let found = map.slot(&pages, page).map_or_else(|found| found, |slot| map.value(&pages, slot));
+        let expected = if hash >> 32 == shared >> 32 { Found::Unknown } else { Found::Value(value) };
+        assert_eq!(found, expected);
+    }
+}
+
+#[test]
+fn builds_are_alike_in_whatever_order_pairs_come() {
+    let pairs: Vec<(u64, u64)> = (0..5_000).map(|no| (hash(no), no)).chain([(hash(3), 9)]).collect();
+    let forwards = build(1, pairs.iter().copied());
+    let backwards = build(1, pairs.iter().rev().copied());
+    assert!(forwards.pages == backwards.pages);
+    assert!(forwards.pages != build(2, pairs).pages, "the seed counts");
+}
