@@ -2,6 +2,7 @@
 
 use enum_dispatch::enum_dispatch;
 
+use crate::Ph4;
 use crate::contract::{Location, PointAccessor, Presence, Probe};
 
 /// An open index of a table.
@@ -9,6 +10,8 @@ use crate::contract::{Location, PointAccessor, Presence, Probe};
 #[enum_dispatch(PointAccessor)]
 #[non_exhaustive]
 pub enum Accessor {
+    /// A perfect hash.
+    Ph4(Box<Ph4>),
     /// Of a registered format of somebody else.
     Plugin(Box<dyn PointAccessor>),
 }
@@ -18,7 +21,7 @@ const _: () = assert!(size_of::<Accessor>() <= 64);
 /// Forwards every method: one that is left out would be the trait's default, and the format's own
 /// would never be called.
 #[deny(clippy::missing_trait_methods)]
-impl PointAccessor for Box<dyn PointAccessor> {
+impl<T: PointAccessor + ?Sized> PointAccessor for Box<T> {
     #[inline]
     fn locate(&self, probe: &Probe<'_>) -> Location {
         (**self).locate(probe)

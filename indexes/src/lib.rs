@@ -2,22 +2,26 @@
 //!
 //! An accessor never reads data pages. What it says is a hint, except the two promises of
 //! [`Location`]; the engine proves the rest from the page.
-#![forbid(unsafe_code)]
+#![deny(unsafe_code)]
 
 mod accessor;
 mod contract;
+mod mphf;
+mod ph4;
 pub mod planner;
 mod policy;
+mod prefetch;
 mod registry;
 
 use std::sync::Arc;
 
 pub use accessor::Accessor;
 pub use contract::*;
+pub use ph4::{Ph4, Ph4Format};
 pub use policy::{Admission, Build, IndexPolicy, IndexPolicyBuilder, PolicyError, Rule, Wanted};
 pub use registry::{Registry, RegistryError};
 
 /// Kiban's own formats.
 fn built_in() -> Vec<Arc<dyn AccessorFormat>> {
-    Vec::new()
+    vec![Arc::new(Ph4Format)]
 }

@@ -68,6 +68,11 @@ impl AccessorFile {
         &self.bytes
     }
 
+    /// The whole file, for a format that keeps nothing else of it.
+    pub fn into_bytes(self) -> FileBytes {
+        self.bytes
+    }
+
     /// Bytes of the whole file.
     pub fn len(&self) -> usize {
         self.bytes.len()
@@ -88,6 +93,16 @@ impl AccessorFile {
         range.filter(|range| range.end <= self.bytes.len()).ok_or_else(|| {
             FormatError::new("accessor file", 0, Problem::Invalid(format!("no section `{name}`").into()))
         })
+    }
+
+    /// Compares the checksum of one section.
+    ///
+    /// # Errors
+    /// There is none of this name, or its checksum is wrong.
+    pub fn verify_section(&self, name: &'static str) -> Result<(), FormatError> {
+        let range = self.section(name)?;
+        let section = self.sections.iter().find(|section| section.name == name);
+        section.map_or(Ok(()), |section| section.verify(&self.bytes[range]))
     }
 
     /// Compares the checksum of every section; what is between them is zero.

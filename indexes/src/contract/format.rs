@@ -3,6 +3,8 @@
 use std::collections::BTreeMap;
 use std::fmt::{self, Debug};
 
+use kiban_formats::accessor_file::SectionEntry;
+use kiban_formats::describe::Dump;
 use kiban_formats::{FormatError, Level};
 use serde::{Deserialize, Serialize};
 
@@ -161,4 +163,20 @@ pub trait AccessorFormat: Send + Sync + Debug {
     /// # Errors
     /// Bytes that are no such index, or of a newer version.
     fn open(&self, file: AccessorFile, residency: Residency) -> Result<Accessor, FormatError>;
+
+    /// Writes what is in a section: its fields stand one behind the other.
+    ///
+    /// # Errors
+    /// What does not decode.
+    fn describe(
+        &self,
+        file: &AccessorFile,
+        section: &SectionEntry,
+        dump: &mut Dump,
+    ) -> Result<(), FormatError> {
+        let range = section.range.start as usize..section.range.end as usize;
+        let bytes = file.bytes().get(range).unwrap_or_default();
+        dump.field(section.range.start, bytes, format!("{} bytes", bytes.len()));
+        Ok(())
+    }
 }

@@ -5,6 +5,7 @@ use std::fmt::Debug;
 use enum_dispatch::enum_dispatch;
 
 use super::{Location, Probe};
+use crate::Ph4;
 use crate::accessor::Accessor;
 
 /// What a format that keeps whole keys knows of a key without its page.

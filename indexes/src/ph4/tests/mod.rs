@@ -1,0 +1,4 @@
+mod damage;
+mod golden;
+mod places;
+mod support;
