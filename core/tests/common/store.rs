@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use kiban::storage::Storage;
-use kiban::{Db, Durability, Keyspace, Result, Settings, WriteBatch};
+use kiban::{Db, Durability, IndexPolicy, Keyspace, Result, Settings, WriteBatch};
 
 use super::history::{Batch, Contents, KEYS, SPACES, key};
 
@@ -42,8 +42,14 @@ impl Store {
         Self::open_at(dir(), storage, settings)
     }
 
+    /// A cache of an odd number of bytes brings indexes with it, so that each test that draws
+    /// settings draws whether tables have them.
     pub(crate) fn open_at(dir: &Path, storage: Arc<dyn Storage>, settings: Settings) -> Result<Self> {
-        let db = Db::builder(dir).storage(storage).settings(settings).open()?;
+        let policy = match settings.cache_bytes % 2 {
+            0 => IndexPolicy::sorted_only(),
+            _ => IndexPolicy::always("ph4"),
+        };
+        let db = Db::builder(dir).storage(storage).settings(settings).index_policy(policy).open()?;
         let spaces = [db.keyspace(SPACES[0])?, db.keyspace(SPACES[1])?];
         Ok(Self { db, spaces })
     }

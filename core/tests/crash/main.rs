@@ -261,7 +261,8 @@ fn settings(rng: &mut Rng) -> Settings {
         memtable_bytes: *rng.pick(&[4 << 10, 8 << 10, 1 << 20]),
         memtables_total_bytes: *rng.pick(&[16 << 10, 4 << 20]),
         log_bytes_max: *rng.pick(&[16 << 10, 1 << 20]),
-        cache_bytes: *rng.pick(&[0, 1 << 20]),
+        // Odd: with indexes, which come and go between lives.
+        cache_bytes: *rng.pick(&[0, 1, 1 << 20, (1 << 20) + 1]),
         mmap_max_level: *rng.pick(&[None, Some(u32::MAX)]),
         // A crash is no damage, so this makes no difference.
         recovery: *rng.pick(&[RecoveryMode::Strict, RecoveryMode::PointInTime]),

@@ -11,7 +11,7 @@ pub(crate) const COUNT: u64 = 8;
 pub(crate) fn settings(no: u64) -> Settings {
     match no % COUNT {
         0 => tiny(),
-        1 => Settings { mmap_max_level: Some(u32::MAX), ..tiny() },
+        1 => Settings { mmap_max_level: Some(u32::MAX), cache_bytes: 1, ..tiny() },
         2 => Settings { filter_bits_per_key: 0, cache_bytes: 8 << 10, background_threads: 3, ..tiny() },
         3 => Settings {
             memtable_bytes: 1 << 10,
@@ -28,11 +28,12 @@ pub(crate) fn settings(no: u64) -> Settings {
             mmap_max_level: Some(0),
             ..tiny()
         },
-        6 => Settings { table_bytes: 4 << 10, open_files_max: 16, cache_bytes: 64 << 10, ..tiny() },
+        6 => Settings { table_bytes: 4 << 10, open_files_max: 16, cache_bytes: (64 << 10) + 1, ..tiny() },
         _ => Settings {
             durability: Durability::Sync,
             log_bytes_max: 4 << 10,
             level0_stall_tables: 8,
+            cache_bytes: (1 << 20) + 1,
             filter_bits_per_key: 20,
             ..tiny()
         },
