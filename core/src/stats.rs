@@ -219,6 +219,6 @@ impl Store {
 
     fn fixed_bytes(&self) -> u64 {
         let journal = lock(&self.commit).journal.memory_bytes();
-        size_of::<Self>() as u64 + journal + self.tables.fixed_bytes()
+        size_of::<Self>() as u64 + journal + self.tables.fixed_bytes() + self.indexing.memory_bytes()
     }
 }

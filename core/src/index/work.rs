@@ -61,6 +61,11 @@ impl Indexing {
         Self { registry, counters, default_policy, next_generation: AtomicU64::new(2) }
     }
 
+    /// Bytes of heap: the counters of each format.
+    pub(crate) fn memory_bytes(&self) -> u64 {
+        (self.counters.len() * size_of::<IndexCounters>()) as u64
+    }
+
     pub(crate) fn registry(&self) -> &Registry {
         &self.registry
     }
