@@ -344,3 +344,23 @@ fn h23_a_log_larger_than_the_memtable_is_replayed_in_bounded_memory() {
     assert_eq!(said[1], records.to_string());
     assert!(grown < 32 << 10, "opening took {grown} KiB");
 }
+
+/// A process that is being started has, until it runs its program, all files open that its parent
+/// had, the lock file too.
+#[test]
+fn a_store_that_was_closed_can_be_opened_at_once_while_processes_are_started() {
+    let dir = tempfile::tempdir().unwrap();
+    let stop = std::sync::atomic::AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        for _ in 0..3 {
+            scope.spawn(|| {
+                while !stop.load(std::sync::atomic::Ordering::Relaxed) {
+                    Command::new("true").status().unwrap();
+                }
+            });
+        }
+        let opened = (0..300).try_for_each(|_| Db::open(dir.path())?.close());
+        stop.store(true, std::sync::atomic::Ordering::Relaxed);
+        opened.unwrap();
+    });
+}

@@ -140,7 +140,7 @@ impl Storage for FsStorage {
             }
         };
         match locked {
-            Ok(()) => Ok(Box::new(FsLock { _file: file })),
+            Ok(()) => Ok(Box::new(FsLock(file))),
             Err(TryLockError::WouldBlock) => Err(io::ErrorKind::WouldBlock.into()),
             Err(TryLockError::Error(error)) => Err(error),
         }
@@ -291,8 +291,14 @@ impl SyncFile for FsSyncFile {
 
 /// A locked file; the system releases the lock when it is closed.
 #[derive(Debug)]
-struct FsLock {
-    _file: File,
+struct FsLock(File);
+
+impl Drop for FsLock {
+    fn drop(&mut self) {
+        // Closing is not enough: a process that was forked just now has the file open too, and the
+        // lock with it, until it runs its program.
+        let _ = self.0.unlock();
+    }
 }
 
 impl Lock for FsLock {}
