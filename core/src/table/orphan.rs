@@ -95,19 +95,7 @@ fn read_meta(context: &TableContext, path: &Path, footer: &Footer, no: FileNo) -
     let file = context.storage.open(path).map_err(|source| Error::io("open", path, source))?;
     let properties = Tail::read(&*file, path, footer)?.properties(footer);
     let properties = properties.map_err(|error| Error::format(path, error))?;
-    let meta = TableMeta {
-        no,
-        level: Level(0),
-        id: footer.table_id,
-        bytes: footer.file_bytes,
-        entries: properties.entries,
-        keys: properties.keys,
-        tombstones: properties.tombstones,
-        min_seq: properties.min_seq,
-        max_seq: properties.max_seq,
-        smallest: properties.smallest.into(),
-        largest: properties.largest.into(),
-    };
+    let meta = TableMeta::of(no, Level(0), footer, properties);
     Ok(if footer.base_seq.0 > 0 { meta.at(footer.base_seq) } else { meta })
 }
 

@@ -74,20 +74,7 @@ impl TableWriter {
     pub(crate) fn finish(mut self) -> Result<TableMeta> {
         let summary = self.encoder.finish(&mut self.sink).map_err(|error| error.at(&self.path))?;
         self.sink.0.sync().map_err(|source| Error::io("sync", &self.path, source))?;
-        let properties = summary.properties;
-        Ok(TableMeta {
-            no: self.options.no,
-            level: self.options.level,
-            id: self.options.table_id,
-            bytes: summary.footer.file_bytes,
-            entries: properties.entries,
-            keys: properties.keys,
-            tombstones: properties.tombstones,
-            min_seq: properties.min_seq,
-            max_seq: properties.max_seq,
-            smallest: properties.smallest.into(),
-            largest: properties.largest.into(),
-        })
+        Ok(TableMeta::of(self.options.no, self.options.level, &summary.footer, summary.properties))
     }
 }
 

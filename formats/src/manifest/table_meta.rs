@@ -2,6 +2,8 @@
 
 use super::{SECTION, change};
 use crate::fields::{Fields, put_sized};
+use crate::footer::Footer;
+use crate::properties::Properties;
 use crate::{FileNo, FormatError, Level, SeqNo, TableId, varint};
 
 /// A table as the manifest knows it.
@@ -41,6 +43,23 @@ impl TableMeta {
         }
         put_sized(&self.smallest, out);
         put_sized(&self.largest, out);
+    }
+
+    /// What footer and properties say of the table in this file.
+    pub fn of(no: FileNo, level: Level, footer: &Footer, properties: Properties) -> Self {
+        Self {
+            no,
+            level,
+            id: footer.table_id,
+            bytes: footer.file_bytes,
+            entries: properties.entries,
+            keys: properties.keys,
+            tombstones: properties.tombstones,
+            min_seq: properties.min_seq,
+            max_seq: properties.max_seq,
+            smallest: properties.smallest.into(),
+            largest: properties.largest.into(),
+        }
     }
 
     /// The same table, ingested and committed at this sequence.
