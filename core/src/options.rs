@@ -83,11 +83,56 @@ impl KeyspaceOptions {
     /// Reads what the manifest keeps.
     ///
     /// # Errors
-    /// `Unsupported`: a newer version wrote options that this one does not know.
+    /// `Unsupported` with the line: a newer version wrote options that this one does not know.
     pub(crate) fn from_text(keyspace: &str, text: &str) -> Result<Self> {
         toml::from_str(text).map_err(|error| {
-            let message = format!("keyspace {keyspace:?}: its stored options: {}", error.message());
-            Error::new(ErrorKind::Unsupported, message)
+            // The message for a value of another type does not say which field has it.
+            let line = error.span().map_or("", |span| line_at(text, span.start));
+            let what = format!("keyspace {keyspace:?}: its stored options: `{line}`: {}", error.message());
+            Error::new(ErrorKind::Unsupported, what)
         })
+    }
+}
+
+/// The line of a text that this offset is in.
+fn line_at(text: &str, offset: usize) -> &str {
+    let before = text.get(..offset).unwrap_or(text);
+    let start = before.rfind('\n').map_or(0, |end| end + 1);
+    text[start..].lines().next().unwrap_or("")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn stored_text_reads_back_the_same() {
+        let all = KeyspaceOptions::default()
+            .memtable_bytes(64 << 10)
+            .table_bytes(8 << 10)
+            .filter_bits_per_key(0)
+            .index_policy(IndexPolicy::auto());
+        for options in [KeyspaceOptions::default(), all] {
+            let text = options.to_text().unwrap();
+            assert_eq!(KeyspaceOptions::from_text("own", &text).unwrap(), options, "{text}");
+        }
+        assert_eq!(KeyspaceOptions::default().to_text().unwrap(), "");
+    }
+
+    #[test]
+    fn stored_text_that_is_not_understood_is_refused_with_keyspace_and_field() {
+        let cases = [
+            ("table_bytes = 8192\nblock_bytes = 1\n", "`block_bytes = 1`: unknown field `block_bytes`"),
+            ("table_bytes = 8192\nfilter_bits_per_key = 9.5\n", "`filter_bits_per_key = 9.5`: "),
+            ("memtable_bytes = -1", "`memtable_bytes = -1`: "),
+            ("table_bytes = 1\ntable_bytes = 2", "`table_bytes = 2`: "),
+            ("table_bytes", "`table_bytes`: "),
+        ];
+        for (text, expected) in cases {
+            let error = KeyspaceOptions::from_text("own", text).unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::Unsupported, "{text}");
+            let message = error.to_string();
+            assert!(message.contains("keyspace \"own\"") && message.contains(expected), "{text}: {message}");
+        }
     }
 }

@@ -5,11 +5,12 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 
 use crate::index::{Attached, IndexCounts};
+use crate::options::KeyspaceOptions;
 use crate::store::Store;
 use crate::sync::lock;
 
 /// What a store holds and has done since it was opened.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct Stats {
     /// One element a keyspace, by name.
@@ -31,11 +32,13 @@ pub struct Stats {
 }
 
 /// A keyspace.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct KeyspaceStats {
     /// Its name.
     pub name: String,
+    /// Its options, as they are stored.
+    pub options: KeyspaceOptions,
     /// Bytes in its memtables.
     pub memtable_bytes: u64,
     /// Entries in its memtables, versions and tombstones included.
@@ -148,6 +151,7 @@ impl Store {
                 let view = space.view();
                 KeyspaceStats {
                     name: space.name.clone(),
+                    options: space.options(),
                     memtable_bytes: view.memtables().map(|memtable| memtable.bytes()).sum(),
                     memtable_entries: view.memtables().map(|memtable| memtable.len() as u64).sum(),
                     levels: view.levels.stats(),

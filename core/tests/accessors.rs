@@ -11,7 +11,7 @@ use kiban::accessor::{
     Params, Plan, PointAccessor, Probe, Residency, SectionWriter, TableShape,
 };
 use kiban::storage::{MemStorage, Storage};
-use kiban::{Db, Event, IndexPolicy, Settings};
+use kiban::{Db, ErrorKind, Event, IndexPolicy, KeyspaceOptions, Settings};
 use kiban_formats::{FormatError, PageNo};
 
 /// Hash, page and offset of each key, sorted: twenty bytes a key.
@@ -356,4 +356,17 @@ fn snapshots_read_older_versions_past_the_place_of_the_newest() {
         }
     }
     assert_eq!(db.stats().accessors["plain"].refuted, 0);
+}
+
+#[test]
+fn an_open_without_the_format_of_a_stored_policy_names_the_keyspace() {
+    let disk = MemStorage::new(1);
+    let Opened { db, .. } = open(&disk, 0, small(), IndexPolicy::sorted_only());
+    db.keyspace_with("own", KeyspaceOptions::default().index_policy(always())).unwrap();
+    db.close().unwrap();
+    drop(db);
+    let error = Db::builder(dir()).storage(Arc::new(disk)).settings(small()).open().unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::InvalidArgument);
+    let message = error.to_string();
+    assert!(message.contains("keyspace \"own\"") && message.contains("`plain`"), "{message}");
 }

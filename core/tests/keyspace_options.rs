@@ -6,8 +6,11 @@ mod common {
     pub(crate) mod memory;
 }
 
+use std::path::Path;
+use std::sync::Arc;
+
 use common::memory::{dir, open, open_with, settings};
-use kiban::storage::MemStorage;
+use kiban::storage::{MemStorage, SimStorage, Storage};
 use kiban::{Db, ErrorKind, IndexPolicy, Keyspace, KeyspaceOptions};
 
 fn fill(space: &Keyspace) {
@@ -21,6 +24,11 @@ fn level_tables(db: &Db, name: &str) -> u64 {
     let stats = db.stats();
     let space = stats.keyspaces.iter().find(|space| space.name == name).unwrap();
     space.levels.iter().map(|level| level.tables).sum()
+}
+
+/// The options of all keyspaces.
+fn stored(db: &Db) -> Vec<(String, KeyspaceOptions)> {
+    db.stats().keyspaces.into_iter().map(|space| (space.name, space.options)).collect()
 }
 
 #[test]
@@ -91,13 +99,66 @@ fn what_is_out_of_range_is_refused_with_its_name_and_nothing_is_made() {
 }
 
 #[test]
+fn the_default_keyspace_has_them_too_and_stats_tell() {
+    let disk = MemStorage::new(1);
+    let options = KeyspaceOptions::default().table_bytes(8 << 10);
+    let db = open(&disk);
+    let default = db.keyspace_with("default", options.clone()).unwrap();
+    fill(&default);
+    assert!(level_tables(&db, "default") > 20, "tables of 8 KiB");
+    assert_eq!(stored(&db), [("default".to_owned(), options.clone())]);
+    drop((default, db));
+    assert_eq!(stored(&open(&disk)), [("default".to_owned(), options)]);
+}
+
+#[test]
+fn they_are_durable_when_the_call_returns() {
+    let first = KeyspaceOptions::default().table_bytes(8 << 10);
+    let second = first.clone().filter_bits_per_key(4);
+    for seed in 0..20 {
+        for calls in [&[&first][..], &[&first, &second]] {
+            let disk = SimStorage::new(seed);
+            let db = open(&disk);
+            for options in calls {
+                db.keyspace_with("own", (*options).clone()).unwrap();
+            }
+            let found = open(&disk.reboot(seed)).keyspace("own").unwrap().options();
+            assert_eq!(Some(&&found), calls.last(), "seed {seed}");
+        }
+    }
+}
+
+#[test]
+fn checkpoint_and_repair_keep_them() {
+    let disk = MemStorage::new(1);
+    let db = open(&disk);
+    let own = db.keyspace_with("own", KeyspaceOptions::default().table_bytes(8 << 10)).unwrap();
+    // Of two that were stored the last one counts.
+    let last = KeyspaceOptions::default().filter_bits_per_key(3).index_policy(IndexPolicy::sorted_only());
+    db.keyspace_with("own", last.clone()).unwrap();
+    own.put("key", "value").unwrap();
+    let expected = [("default".to_owned(), KeyspaceOptions::default()), ("own".to_owned(), last)];
+
+    let copy = Path::new("/copy");
+    db.checkpoint(copy).unwrap();
+    drop((own, db));
+    let at = |dir: &Path| Db::builder(dir).storage(Arc::new(disk.clone())).settings(settings());
+    assert_eq!(stored(&at(copy).open().unwrap()), expected);
+
+    // A store with no fault is left as it is.
+    disk.remove(&dir().join("CURRENT")).unwrap();
+    assert!(!at(dir()).repair().unwrap().healthy);
+    assert_eq!(stored(&open(&disk)), expected);
+}
+
+#[test]
 fn a_store_that_is_read_only_takes_none() {
     let disk = MemStorage::new(1);
     let options = KeyspaceOptions::default().table_bytes(8 << 10);
     let db = open_with(disk.clone(), settings()).unwrap();
     db.keyspace_with("own", options.clone()).unwrap();
     db.close().unwrap();
-    let builder = Db::builder(dir()).storage(std::sync::Arc::new(disk));
+    let builder = Db::builder(dir()).storage(Arc::new(disk));
     let db = builder.read_only(true).open().unwrap();
     assert_eq!(db.keyspace_with("own", options.clone()).unwrap().options(), options);
     let other = db.keyspace_with("own", options.table_bytes(16 << 10)).unwrap_err();

@@ -120,7 +120,10 @@ fn assemble(
         let view = View::new(levels(&storage, &dir, space));
         let options = KeyspaceOptions::from_text(&space.name, &space.options)?;
         let space = Space::new(uid, *id, space.name.clone(), view, space.flushed);
-        space.set_options(options, &settings, &indexing)?;
+        space.set_options(options, &settings, &indexing).map_err(|error| {
+            let message = format!("keyspace {:?}: its stored options: {error}", space.name);
+            Error::caused(error.kind(), message, error)
+        })?;
         Ok((*id, Arc::new(space)))
     };
     let spaces: HashMap<KeyspaceId, Arc<Space>> = state.keyspaces.iter().map(space).collect::<Result<_>>()?;
