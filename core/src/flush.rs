@@ -87,7 +87,7 @@ impl Store {
         self.sync_through(greatest)?;
         lock(&self.manifest).mend(|| self.new_file_no())?;
         let Some(table) = self.write_table(space, &memtable)? else { return Ok(()) };
-        let table = Arc::new(TableHandle::new(table.meta, table.path, self.storage.clone()));
+        let table = Arc::new(TableHandle::new(table.meta, table.path, self.files.clone()));
         if !self.publish_sealed(space, &sealed, vec![table.clone()], greatest)? {
             table.make_obsolete();
             return Ok(());
@@ -198,8 +198,7 @@ impl Store {
     /// Removes logs that nobody is about to open.
     pub(crate) fn remove_log_files(&self, released: &[FileNo]) {
         for no in released {
-            // A log that stays is garbage that the next open removes.
-            let _ = self.storage.remove(&self.dir.join(files::log(*no)));
+            self.files.remove(&self.dir.join(files::log(*no)));
         }
     }
 

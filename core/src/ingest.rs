@@ -120,7 +120,7 @@ impl Store {
     fn show_ingested(&self, space: &Space, metas: Vec<TableMeta>) -> Sealed {
         let handle = |meta: TableMeta| {
             let path = self.dir.join(files::table(meta.no));
-            Arc::new(TableHandle::new(meta, path, self.storage.clone()))
+            Arc::new(TableHandle::new(meta, path, self.files.clone()))
         };
         let ingested = Sealed::Ingested(Arc::new(Run::new(metas.into_iter().map(handle))));
         space.seal_behind(ingested.clone());

@@ -43,6 +43,7 @@ mod memtable;
 mod multi_get;
 mod options;
 mod output;
+mod own_files;
 mod read;
 mod repair;
 mod retention;

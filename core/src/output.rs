@@ -9,6 +9,7 @@ use kiban_formats::{FileNo, KeyspaceId, Level, SeqNo, StoreId, TableId, TableMet
 use crate::error::{Error, Result};
 use crate::files;
 use crate::memory::{Gauge, Share};
+use crate::own_files::OwnFiles;
 use crate::source::EntryRef;
 use crate::space::Space;
 use crate::storage::{Storage, random_id};
@@ -27,6 +28,8 @@ pub(crate) struct NewTable {
 pub(crate) struct OutputSite<'s> {
     pub(crate) dir: &'s Path,
     pub(crate) storage: &'s Arc<dyn Storage>,
+    /// What is not finished goes through these.
+    pub(crate) files: &'s OwnFiles,
     /// Of tables below level 0.
     pub(crate) table_bytes: u64,
     pub(crate) filter_bits_per_key: u32,
@@ -46,6 +49,7 @@ impl Store {
         OutputSite {
             dir: &self.dir,
             storage: &self.storage,
+            files: &self.files,
             table_bytes: settings.table_bytes,
             filter_bits_per_key: settings.filter_bits_per_key,
             seal_bytes: settings.memtable_seal_bytes(),
@@ -149,7 +153,7 @@ impl<'s> Output<'s> {
         let temporary = files::temporary(&path);
         let created = TableWriter::create(site.storage, &temporary, options);
         if created.is_err() {
-            let _ = site.storage.remove(&temporary);
+            site.files.remove(&temporary);
         }
         Ok((created?, path))
     }
@@ -169,7 +173,7 @@ impl<'s> Output<'s> {
                 Ok(())
             }
             Err(error) => {
-                let _ = self.site.storage.remove(&temporary);
+                self.site.files.remove(&temporary);
                 Err(error)
             }
         }
@@ -201,10 +205,10 @@ impl Drop for Output<'_> {
     fn drop(&mut self) {
         // On a full disk it must go now; what stays goes at the next open.
         if let Some((_, path)) = &self.writer {
-            let _ = self.site.storage.remove(&files::temporary(path));
+            self.site.files.remove(&files::temporary(path));
         }
         for table in &self.tables {
-            let _ = self.site.storage.remove(&table.path);
+            self.site.files.remove(&table.path);
         }
     }
 }

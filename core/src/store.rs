@@ -17,6 +17,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::event::Listener;
 use crate::index::Indexing;
 use crate::manifest::ManifestStore;
+use crate::own_files::OwnFiles;
 use crate::settings::Settings;
 use crate::snapshot::Snapshots;
 use crate::space::Space;
@@ -32,6 +33,8 @@ pub(crate) struct Store {
     pub(crate) uid: u64,
     pub(crate) dir: PathBuf,
     pub(crate) storage: Arc<dyn Storage>,
+    /// Through which files go that nothing names, at any time and from any thread.
+    pub(crate) files: Arc<OwnFiles>,
     pub(crate) settings: Settings,
     pub(crate) read_only: bool,
     pub(crate) id: StoreId,
@@ -178,6 +181,7 @@ impl Store {
         // Whoever is at the manifest is done with it first, and whoever comes later finds the
         // store closed: another opener may own the directory from here on.
         let no_edit_runs = lock(&self.manifest);
+        self.files.let_go();
         *lock(&self.directory_lock) = None;
         drop(no_edit_runs);
         self.let_go.set();

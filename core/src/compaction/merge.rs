@@ -70,8 +70,7 @@ impl Store {
     fn merge(&self, plan: &Plan) -> Result<LevelsChange> {
         let mut output = Output::new(self.output_site(&plan.space), plan.space.id, Level(plan.output as u8));
         self.merge_into(plan, &mut output)?;
-        let handle =
-            |table: NewTable| Arc::new(TableHandle::new(table.meta, table.path, self.storage.clone()));
+        let handle = |table: NewTable| Arc::new(TableHandle::new(table.meta, table.path, self.files.clone()));
         let added = output.finish()?.into_iter().map(handle).collect();
         Ok(LevelsChange { removed: plan.numbers().collect(), added })
     }

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use kiban_formats::{FileNo, KeyspaceId, Level, SeqNo, TableId, TableMeta};
 
 use super::*;
+use crate::own_files::OwnFiles;
 use crate::space::View;
 use crate::storage::MemStorage;
 
@@ -24,7 +25,8 @@ fn table(no: u64, level: u8, range: (&str, &str), bytes: u64) -> Arc<TableHandle
         smallest: range.0.as_bytes().into(),
         largest: range.1.as_bytes().into(),
     };
-    Arc::new(TableHandle::new(meta, PathBuf::from("/none"), Arc::new(MemStorage::new(1))))
+    let files = OwnFiles::new(Arc::new(MemStorage::new(1)));
+    Arc::new(TableHandle::new(meta, PathBuf::from("/none"), files))
 }
 
 fn space(tables: &[Arc<TableHandle>]) -> Arc<Space> {

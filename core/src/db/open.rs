@@ -25,11 +25,12 @@ use crate::levels::Levels;
 use crate::log::{Journal, Replay};
 use crate::manifest::ManifestStore;
 use crate::options::KeyspaceOptions;
+use crate::own_files::OwnFiles;
 use crate::settings::RecoveryMode;
 use crate::snapshot::Snapshots;
 use crate::source::EntryRef;
 use crate::space::{DEFAULT_KEYSPACE, Space, View};
-use crate::storage::{Lock, LockMode, Storage, random_id};
+use crate::storage::{Lock, LockMode, random_id};
 use crate::store::{LetGo, Store};
 use crate::sync::lock;
 use crate::table::TableContext;
@@ -116,8 +117,9 @@ fn assemble(
     let DbBuilder { path: dir, settings, read_only, listener, storage, .. } = builder;
     let uid = NEXT_UID.fetch_add(1, Ordering::Relaxed);
     let state = manifest.state();
+    let own_files = OwnFiles::new(storage.clone());
     let space = |(id, space): (&KeyspaceId, &KeyspaceState)| {
-        let view = View::new(levels(&storage, &dir, space));
+        let view = View::new(levels(&own_files, &dir, space));
         let options = KeyspaceOptions::from_text(&space.name, &space.options)?;
         let space = Space::new(uid, *id, space.name.clone(), view, space.flushed);
         space.set_options(options, &settings, &indexing).map_err(|error| {
@@ -148,6 +150,7 @@ fn assemble(
         indexing,
         dir,
         storage,
+        files: own_files,
         settings,
         read_only,
         directory_lock: Mutex::new(directory_lock),
@@ -203,9 +206,9 @@ fn note_sidecars(spaces: &[Arc<Space>], found: &Directory) {
 /// A log file shorter than this is not followed by a new one.
 const LOG_BYTES_MIN: u64 = 64 << 10;
 
-fn levels(storage: &Arc<dyn Storage>, dir: &Path, space: &KeyspaceState) -> Levels {
+fn levels(own_files: &Arc<OwnFiles>, dir: &Path, space: &KeyspaceState) -> Levels {
     let handle = |table: &TableMeta| {
-        Arc::new(TableHandle::new(table.clone(), dir.join(files::table(table.no)), storage.clone()))
+        Arc::new(TableHandle::new(table.clone(), dir.join(files::table(table.no)), own_files.clone()))
     };
     Levels::new(space.tables.iter().map(handle))
 }

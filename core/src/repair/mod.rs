@@ -23,6 +23,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::files;
 use crate::manifest::{ManifestStore, read_pointer};
 use crate::output::OutputSite;
+use crate::own_files::OwnFiles;
 use crate::storage::random_id;
 
 use found::Found;
@@ -119,9 +120,11 @@ fn prepare<'b>(
     found: &Found,
     next_file: &AtomicU64,
 ) -> Result<(RepairReport, State, Kept<'b>)> {
+    let own_files = OwnFiles::new(builder.storage.clone());
     let site = OutputSite {
         dir: &builder.path,
         storage: &builder.storage,
+        files: &own_files,
         table_bytes: builder.settings.table_bytes,
         filter_bits_per_key: builder.settings.filter_bits_per_key,
         seal_bytes: builder.settings.memtable_seal_bytes(),

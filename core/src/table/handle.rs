@@ -13,8 +13,8 @@ use super::context::TableContext;
 use super::reader::Table;
 use crate::error::Result;
 use crate::index::{Attached, Index, Slot};
+use crate::own_files::OwnFiles;
 use crate::source::Found;
-use crate::storage::Storage;
 use crate::sync::lock;
 
 /// A table in its level.
@@ -29,7 +29,7 @@ pub(crate) struct TableHandle {
 #[derive(Debug)]
 pub(super) struct TableFile {
     path: PathBuf,
-    storage: Arc<dyn Storage>,
+    files: Arc<OwnFiles>,
     table: ArcSwapOption<Table>,
     /// One opener at a time.
     opening: Mutex<()>,
@@ -68,10 +68,10 @@ impl From<OpenTable> for Arc<Table> {
 }
 
 impl TableHandle {
-    pub(crate) fn new(meta: TableMeta, path: PathBuf, storage: Arc<dyn Storage>) -> Self {
+    pub(crate) fn new(meta: TableMeta, path: PathBuf, files: Arc<OwnFiles>) -> Self {
         let file = TableFile {
             path,
-            storage,
+            files,
             table: ArcSwapOption::empty(),
             opening: Mutex::default(),
             recent: AtomicBool::new(false),
@@ -223,10 +223,9 @@ impl TableFile {
 impl Drop for TableFile {
     fn drop(&mut self) {
         if *self.obsolete.get_mut() {
-            // What cannot be removed now is removed by the next open.
-            let _ = self.storage.remove(&self.path);
+            self.files.remove(&self.path);
             for (format, _) in self.index.settled().sidecars {
-                let _ = self.storage.remove(&self.path.with_extension(format));
+                self.files.remove(&self.path.with_extension(format));
             }
         }
     }
