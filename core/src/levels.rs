@@ -30,6 +30,8 @@ struct Level0 {
     tables: Vec<Arc<TableHandle>>,
     /// The smallest and the largest key of all of them.
     boundary: Option<KeyRange>,
+    /// How many of them may have the same key: those of one ingest are apart.
+    depth: usize,
 }
 
 /// A smallest and a largest key.
@@ -83,9 +85,9 @@ impl Levels {
         }
     }
 
-    /// How many tables of level 0 may have the same key: those of one ingest are apart.
+    /// How many tables of level 0 may have the same key. Every write asks.
     pub(crate) fn level0_depth(&self) -> usize {
-        self.level(0).chunk_by(|a, b| a.meta.max_seq == b.meta.max_seq).count()
+        self.level0.depth
     }
 
     /// The deepest level that has tables; 0 if there is none.
@@ -166,7 +168,8 @@ impl Level0 {
         let smallest = tables.iter().map(|table| &table.meta.smallest).min();
         let largest = tables.iter().map(|table| &table.meta.largest).max();
         let boundary = smallest.zip(largest).map(|(smallest, largest)| (smallest.clone(), largest.clone()));
-        Self { tables, boundary }
+        let depth = tables.chunk_by(|a, b| a.meta.max_seq == b.meta.max_seq).count();
+        Self { tables, boundary, depth }
     }
 
     /// The tables whose range holds the key.
