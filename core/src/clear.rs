@@ -22,7 +22,7 @@ impl Store {
         self.check_writable()?;
         self.check_space(space)?;
         let (seq, old) = {
-            let mut commit = self.lock_for_write(std::slice::from_ref(space))?;
+            let mut commit = self.lock_for_log()?;
             self.check_space(space)?;
             let seq = commit.next_seq;
             self.log(&mut commit, 1, std::slice::from_ref(space), |journal| {
@@ -67,7 +67,12 @@ impl Store {
             // A log that goes because only this keyspace is in it must not leave a gap.
             let changes =
                 [Change::DropKeyspace(space.id), Change::LastSeq(last), Change::NextFile(next_file)];
-            manifest.append(&changes, || self.new_file_no())?;
+            if let Err(error) = manifest.append(&changes, || self.new_file_no()) {
+                // The record may be there all the same. No write of the keyspace may rest on a
+                // manifest that does not have it.
+                lock(&self.commit).grounded = false;
+                return Err(error);
+            }
             self.spaces.write().unwrap_or_else(PoisonError::into_inner).remove(&space.id);
             Ok(())
         });
@@ -81,6 +86,8 @@ impl Store {
         self.prune_views();
         self.upkeep.emptied(space);
         self.signal_room();
+        // The keyspace is gone whether or not they go now. Later flushes try again.
+        let _ = self.release_logs();
         Ok(())
     }
 
@@ -111,7 +118,6 @@ impl Store {
         old.tables().for_each(|table| table.make_obsolete());
         self.prune_views();
         self.upkeep.emptied(space);
-        lock(&self.commit).journal.retire_active();
         self.release_logs()
     }
 

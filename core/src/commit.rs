@@ -25,7 +25,8 @@ pub(crate) struct Commit {
     pub(crate) journal: Journal,
     /// The sequence of the next operation.
     pub(crate) next_seq: SeqNo,
-    /// The manifest that was read at open is durable: log records may name its keyspaces.
+    /// The manifest is durable: log records may name its keyspaces. Not yet so after an open, and no
+    /// more after an edit that failed to take one away.
     pub(crate) grounded: bool,
     /// Why writes are refused, after a failed log write or sync.
     halted: Option<Error>,

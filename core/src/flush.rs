@@ -165,16 +165,18 @@ impl Store {
     }
 
     /// Lets go of logs of which no operation is needed any more, where no flush did it: what was in
-    /// them was cleared, or flushed before they were retired.
+    /// them was cleared or dropped, or flushed before they were retired.
     pub(crate) fn release_logs(&self) -> Result<()> {
         let mut manifest = lock(&self.manifest);
         self.check_open()?;
         let (next_file, live, last) = {
-            let journal = &lock(&self.commit).journal;
+            let journal = &mut lock(&self.commit).journal;
             let next_file = FileNo(self.next_file.load(Ordering::Relaxed));
             // Nothing that is being flushed counts.
             let none = (KeyspaceId(u32::MAX), SeqNo(0));
-            let live = journal.needed(next_file, |id, last| self.is_flushed(none, id, last));
+            let is_flushed = |id, last| self.is_flushed(none, id, last);
+            journal.retire_unneeded(is_flushed);
+            let live = journal.needed(next_file, is_flushed);
             (next_file, live, journal.releasable(live))
         };
         let Some(last) = last else { return Ok(()) };

@@ -44,8 +44,8 @@ pub(crate) struct ManifestStore {
 enum Footing {
     /// It was read, and nothing says that it is durable.
     Read,
-    /// Making it durable failed. A second sync would prove nothing: the first may have dropped
-    /// what it had to write.
+    /// Making it durable failed, or an append did, whose record may be there all the same. A second
+    /// sync would prove nothing: the first may have dropped what it had to write.
     Doubtful,
     Durable,
 }
@@ -110,12 +110,14 @@ impl ManifestStore {
             .writer
             .as_ref()
             .is_none_or(|writer| writer.len >= REWRITE_BYTES && writer.len >= 4 * writer.snapshot_len);
+        self.footing = Footing::Doubtful;
         if grown {
             self.switch(&mut state, new_no())?;
         } else if let Some(mut writer) = self.writer.take() {
             // The writer is put back only if it is still good.
             writer.append(EDIT, &encode_changes(changes))?;
             self.writer = Some(writer);
+            self.footing = Footing::Durable;
         }
         self.state = state;
         Ok(())

@@ -19,16 +19,7 @@ impl Store {
     /// make some. It goes on trying; a later write may find room.
     pub(crate) fn lock_for_write(&self, spaces: &[Arc<Space>]) -> Result<MutexGuard<'_, Commit>> {
         loop {
-            let commit = lock(&self.commit);
-            self.check_open()?;
-            commit.check_halted()?;
-            if !commit.grounded {
-                // The manifest's lock comes before the commit lock.
-                drop(commit);
-                self.ground()?;
-                lock(&self.commit).grounded = true;
-                continue;
-            }
+            let commit = self.lock_for_log()?;
             if self.has_room(spaces)? {
                 return Ok(commit);
             }
@@ -37,11 +28,32 @@ impl Store {
         }
     }
 
-    /// Makes the manifest that was read at open durable.
+    /// The commit lock, with a log that works, for what takes no room.
+    ///
+    /// # Errors
+    /// The store is closed, writes are halted, or the manifest cannot be made durable.
+    pub(crate) fn lock_for_log(&self) -> Result<MutexGuard<'_, Commit>> {
+        loop {
+            let commit = lock(&self.commit);
+            self.check_open()?;
+            commit.check_halted()?;
+            if commit.grounded {
+                return Ok(commit);
+            }
+            // The manifest's lock comes before the commit lock.
+            drop(commit);
+            self.ground()?;
+        }
+    }
+
+    /// Makes the manifest durable, so that log records may rest on it.
     fn ground(&self) -> Result<()> {
         let mut manifest = lock(&self.manifest);
         self.check_open()?;
-        manifest.make_durable(|| self.new_file_no())
+        manifest.make_durable(|| self.new_file_no())?;
+        // Under the lock of the manifest: an edit that fails meanwhile takes it back.
+        lock(&self.commit).grounded = true;
+        Ok(())
     }
 
     /// Whether there is room to write to these keyspaces. Under the commit lock.

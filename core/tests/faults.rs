@@ -14,7 +14,7 @@ mod common {
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use common::history::{Batch, Change, Contents, Writer, apply};
+use common::history::{Batch, Change, Contents, SPACES, Writer, apply};
 use common::rng::Rng;
 use common::seeds::for_each_seed;
 use common::store::{Store, dir, tiny};
@@ -270,6 +270,32 @@ fn check_halted(disk: &SimStorage, store: &Store, cause: &Error) {
     assert_eq!(store.spaces[0].get("first").unwrap().as_deref(), Some(&b"1"[..]));
     assert_eq!(store.spaces[0].get("third").unwrap(), None);
     store.spaces[0].put_with("third", "3", Durability::Sync).unwrap();
+}
+
+/// The record of the drop may be in the manifest that failed: nothing may be logged for a keyspace
+/// that the next life would not know.
+#[test]
+fn writes_after_a_failed_drop_are_there_in_the_next_life() {
+    for (op, on, effect) in [
+        (Op::Sync, "MANIFEST", Effect::Eio),
+        (Op::Append, "MANIFEST", Effect::ShortAppend),
+        (Op::SyncDir, "store", Effect::Eio),
+    ] {
+        for nth in 1..3 {
+            let (disk, store) = open_with_one_write();
+            store.db.flush().unwrap();
+            disk.inject(Fault::at_op(op, nth, effect).on(on));
+            let dropped = store.db.drop_keyspace(SPACES[1]);
+            disk.clear_faults();
+            if dropped.is_ok() {
+                continue;
+            }
+            store.spaces[1].put_with("after", "1", Durability::Sync).unwrap();
+            let store = Store::open(Arc::new(disk.kill()), calm()).unwrap();
+            let found = store.spaces[1].get("after").unwrap();
+            assert_eq!(found.as_deref(), Some(&b"1"[..]), "{op:?} {nth}: an acknowledged write is gone");
+        }
+    }
 }
 
 #[test]

@@ -170,7 +170,7 @@ fn log_bytes(dir: &Path) -> u64 {
 }
 
 #[test]
-fn a_log_whose_operations_are_in_tables_or_cleared_goes() {
+fn a_log_whose_operations_are_in_tables_or_cleared_or_dropped_goes() {
     let dir = tempfile::tempdir().unwrap();
     let db = open(dir.path());
     let ks = db.default_keyspace();
@@ -185,8 +185,12 @@ fn a_log_whose_operations_are_in_tables_or_cleared_goes() {
     ks.put("k", "v").unwrap();
     ks.clear().unwrap();
     assert_eq!(log_bytes(dir.path()), 0);
+    let other = db.keyspace("other").unwrap();
+    other.put("k", vec![7; 100 << 10]).unwrap();
+    db.drop_keyspace("other").unwrap();
+    assert_eq!(log_bytes(dir.path()), 0);
     ks.put("after", "v").unwrap();
-    drop((ks, db));
+    drop((ks, other, db));
     for _ in 0..2 {
         let db = open(dir.path());
         let ks = db.default_keyspace();

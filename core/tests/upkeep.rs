@@ -262,6 +262,21 @@ fn a_full_disk_is_told_to_every_writer_and_goes_by_itself() {
     assert!(db.verify().unwrap().is_clean());
 }
 
+/// A clear needs no room in memory: it makes some.
+#[test]
+fn a_full_keyspace_can_be_cleared_and_then_takes_writes() {
+    let disk = SimStorage::new(1);
+    let small = Settings { memtable_bytes: 4 << 10, memtables_total_bytes: 16 << 10, ..two_tables() };
+    let db = open_with(disk.clone(), small).unwrap();
+    let ks = db.default_keyspace();
+    disk.inject(Fault::at_op(Op::Append, 1, Effect::NoSpace).on(".sst").for_good());
+    let full = (0..1_000_u32).find_map(|no| ks.put(no.to_be_bytes(), [1; 300]).err());
+    assert!(full.is_some_and(|error| error.is_disk_full()));
+    ks.clear().unwrap();
+    ks.put("after", "1").unwrap();
+    assert_eq!(ks.iter().map(Result::unwrap).count(), 1);
+}
+
 /// A log file that cannot be made has no broken record: the next write may find room.
 #[test]
 fn no_room_for_a_new_log_halts_nothing() {

@@ -306,6 +306,13 @@ impl Journal {
         }
     }
 
+    /// The same, if no operation in it is needed any more.
+    pub(crate) fn retire_unneeded(&mut self, is_flushed: impl Fn(KeyspaceId, SeqNo) -> bool) {
+        if self.active.as_ref().is_some_and(|active| active.log.is_unneeded(is_flushed)) {
+            self.retire_active();
+        }
+    }
+
     /// What a sync that begins now has to do.
     pub(crate) fn begin_sync(&self) -> Unsynced {
         let active = self.active.as_ref();
@@ -336,10 +343,7 @@ impl Journal {
         if let Some(live) = self.recovering {
             return live;
         }
-        let needed = self
-            .sealed
-            .iter()
-            .find(|log| !log.keyspaces.iter().all(|(keyspace, last)| is_flushed(*keyspace, *last)));
+        let needed = self.sealed.iter().find(|log| !log.is_unneeded(&is_flushed));
         let active = self.active.as_ref().map(|active| active.log.no);
         let oldest = needed.map(|log| log.no).or(active).unwrap_or(next_file);
         LiveLogs { oldest, newest: self.named }

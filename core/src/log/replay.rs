@@ -32,6 +32,13 @@ pub(crate) struct LiveLog {
     pub(crate) bytes: u64,
 }
 
+impl LiveLog {
+    /// Whether all operations in it are in tables, or no longer wanted, as `is_flushed` says.
+    pub(crate) fn is_unneeded(&self, is_flushed: impl Fn(KeyspaceId, SeqNo) -> bool) -> bool {
+        self.keyspaces.iter().all(|(keyspace, last)| is_flushed(*keyspace, *last))
+    }
+}
+
 /// What was found in the log.
 #[derive(Debug)]
 pub(crate) struct Recovered {
