@@ -142,8 +142,9 @@ impl Store {
         if cleared.is_empty() {
             return;
         }
-        let oldest = self.snapshots.oldest().unwrap_or(SeqNo::MAX);
-        cleared.retain(|space| space.prune(oldest));
+        self.snapshots.with_oldest(|oldest| {
+            cleared.retain(|space| space.prune(oldest.unwrap_or(SeqNo::MAX)));
+        });
     }
 }
 

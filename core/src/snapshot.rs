@@ -43,9 +43,12 @@ impl Snapshots {
         lock(&self.0).keys().copied().collect()
     }
 
-    /// The least sequence that an open snapshot reads at.
-    pub(crate) fn oldest(&self) -> Option<SeqNo> {
-        lock(&self.0).keys().next().copied()
+    /// Tells the least sequence that an open snapshot reads at, and lets none be taken until `run`
+    /// is done: one that is taken later at a sequence that is free now would read in part what
+    /// `run` lets go of.
+    pub(crate) fn with_oldest(&self, run: impl FnOnce(Option<SeqNo>)) {
+        let open = lock(&self.0);
+        run(open.keys().next().copied());
     }
 
     /// How many snapshots are open.
