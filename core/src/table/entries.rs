@@ -23,8 +23,9 @@ impl Table {
         shape
     }
 
-    /// Shows every entry, in order, after its page's checksum and its own have been compared. Reads
-    /// past the frames: a scan must not push out what others read.
+    /// Shows every entry, in order, after the checksum that covers it has been compared: its page's,
+    /// or its own where it is a jumbo run. Reads past the frames: a scan must not push out what
+    /// others read.
     pub(crate) fn for_each_entry<E: From<Error>>(
         &self,
         mut visit: impl FnMut(&EntryFacts<'_>) -> std::result::Result<(), E>,
@@ -56,6 +57,7 @@ impl Table {
             let value_end = jumbo.value_offset + jumbo.value_len as usize;
             let value = bytes.get(jumbo.value_offset..value_end).unwrap_or_default();
             let entry = jumbo.entry(value);
+            entry.verify().map_err(damaged)?;
             let place = EntryPlace { page: no, slot: SlotNo(0), offset: 0 };
             return visit(&self.facts(jumbo.key, &entry, place));
         }

@@ -186,3 +186,27 @@ fn random_damage_in_larger_tables_never_gives_a_wrong_answer() {
         }
     }
 }
+
+/// A page's checksum covers its entries; of a jumbo run only the head has one.
+#[test]
+fn a_damaged_value_of_any_size_is_not_shown_to_a_builder_of_an_index() {
+    for len in [10, 200 << 10] {
+        let value = vec![b'v'; len];
+        let sample = Sample::new(vec![(b"k".to_vec(), 1, Some(value.clone()))]);
+        let visit = |sample: &Sample| {
+            let mut shown = 0;
+            let table = sample.open(MODES[0]).unwrap().0;
+            let walked = table.for_each_entry(|entry| -> Result<()> {
+                shown += usize::from(entry.value == value);
+                Ok(())
+            });
+            walked.map(|()| shown)
+        };
+        assert_eq!(visit(&sample).unwrap(), 1);
+        let mut bytes = sample.file();
+        let at = bytes.windows(10).position(|part| part == [b'v'; 10]).unwrap();
+        bytes[at + len / 2] ^= 1;
+        sample.disk.set_bytes(path(), bytes);
+        assert_eq!(visit(&sample).unwrap_err().kind(), ErrorKind::Corruption, "{len}");
+    }
+}
