@@ -4,41 +4,19 @@
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking, its helpers too")]
 
 mod common {
+    pub(crate) mod listening;
     pub(crate) mod memory;
 }
 
-use std::sync::mpsc::{Sender, channel};
+use std::sync::mpsc::channel;
 use std::sync::{Arc, Mutex, OnceLock};
 use std::thread;
 use std::time::Duration;
 
-use common::memory::{dir, open, settings};
-use kiban::storage::{Effect, Fault, MemStorage, Op, SimStorage, Storage};
+use common::listening::{Gate, LONG, open_listening};
+use common::memory::{open, settings};
+use kiban::storage::{Effect, Fault, MemStorage, Op, SimStorage};
 use kiban::{Db, Event, Settings};
-
-/// A gate stays shut for longer, so that what waits for it to open has failed by then.
-const LONG: Duration = Duration::from_secs(10);
-
-fn open_listening(
-    storage: impl Storage + 'static,
-    settings: Settings,
-    listener: impl Fn(&Event) + Send + Sync + 'static,
-) -> Db {
-    let builder = Db::builder(dir()).storage(Arc::new(storage)).settings(settings);
-    builder.on_event(Arc::new(listener)).open().unwrap()
-}
-
-/// Says that a place was reached, and stays there until it is let go.
-fn gate() -> (impl Fn() + Send + Sync + 'static, std::sync::mpsc::Receiver<()>, Sender<()>) {
-    let (reached, at_gate) = channel();
-    let (open, opened) = channel::<()>();
-    let (reached, opened) = (Mutex::new(reached), Mutex::new(opened));
-    let pass = move || {
-        let _ = reached.lock().unwrap().send(());
-        let _ = opened.lock().unwrap().recv_timeout(3 * LONG);
-    };
-    (pass, at_gate, open)
-}
 
 #[test]
 fn a_listener_that_always_panics_stops_no_background_work() {
@@ -81,7 +59,7 @@ fn a_listener_may_close_the_store() {
 #[test]
 fn closing_waits_for_a_compaction_of_another_caller() {
     let disk = MemStorage::new(1);
-    let (pass, at_gate, open_gate) = gate();
+    let (pass, gate) = Gate::new();
     let db = open_listening(disk.clone(), settings(), move |event| {
         if matches!(event, Event::Compaction { .. }) {
             pass();
@@ -91,11 +69,11 @@ fn closing_waits_for_a_compaction_of_another_caller() {
     ks.put("a", "1").unwrap();
     thread::scope(|scope| {
         let compaction = scope.spawn(|| ks.compact());
-        at_gate.recv_timeout(LONG).unwrap();
+        gate.wait();
         let closing = scope.spawn(|| db.close());
         thread::sleep(Duration::from_millis(100));
         assert!(!closing.is_finished(), "the directory was let go under a compaction");
-        open_gate.send(()).unwrap();
+        gate.open();
         closing.join().unwrap().unwrap();
         compaction.join().unwrap().unwrap();
     });
@@ -107,7 +85,7 @@ fn closing_waits_for_a_compaction_of_another_caller() {
 /// writer.
 #[test]
 fn a_writer_that_waits_for_level_0_goes_on_after_a_compaction_of_another_caller() {
-    let (pass, at_gate, open_gate) = gate();
+    let (pass, gate) = Gate::new();
     let (stalled, is_stalled) = channel();
     let stalled = Mutex::new(stalled);
     let flushes = Mutex::new(0);
@@ -128,7 +106,7 @@ fn a_writer_that_waits_for_level_0_goes_on_after_a_compaction_of_another_caller(
     ks.put("a", [1; 2 << 10]).unwrap();
     db.wait_idle().unwrap();
     ks.put("b", [2; 2 << 10]).unwrap();
-    at_gate.recv_timeout(LONG).unwrap();
+    gate.wait();
     let (written, was_written) = channel();
     let writer = ks.clone();
     let thread = thread::spawn(move || written.send(writer.put("c", "3")));
@@ -137,6 +115,6 @@ fn a_writer_that_waits_for_level_0_goes_on_after_a_compaction_of_another_caller(
     ks.compact().unwrap();
     was_written.recv_timeout(LONG).expect("the writer was never woken").unwrap();
     thread.join().unwrap().unwrap();
-    open_gate.send(()).unwrap();
+    gate.open();
     assert_eq!(ks.iter().count(), 3);
 }

@@ -3,59 +3,27 @@
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking, its helpers too")]
 
 mod common {
+    pub(crate) mod listening;
     pub(crate) mod memory;
 }
 
 use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::mpsc::channel;
 use std::sync::{Arc, Mutex, OnceLock};
 use std::thread;
 use std::time::Duration;
 
+use common::listening::{Gate, LONG, open_listening};
 use common::memory::{dir, open, open_with, settings};
 use kiban::storage::{Effect, Fault, MemStorage, Op, SimStorage, Storage};
 use kiban::{Db, Durability, ErrorKind, Event, Result, Settings, WriteBatch};
-
-const LONG: Duration = Duration::from_secs(10);
-
-fn open_listening(
-    storage: impl Storage + 'static,
-    settings: Settings,
-    listener: impl Fn(&Event) + Send + Sync + 'static,
-) -> Db {
-    let builder = Db::builder(dir()).storage(Arc::new(storage)).settings(settings);
-    builder.on_event(Arc::new(listener)).open().unwrap()
-}
 
 /// Runs a call that must come back.
 fn within_long<T: Send + 'static>(call: impl FnOnce() -> T + Send + 'static) -> T {
     let (send, done) = channel();
     thread::spawn(move || send.send(call()));
     done.recv_timeout(LONG).expect("the call did not come back")
-}
-
-/// A place where a listener stays until it is let go.
-struct Gate {
-    reached: Receiver<()>,
-    open: Sender<()>,
-}
-
-impl Gate {
-    fn new() -> (impl Fn() + Send + Sync, Self) {
-        let (reach, reached) = channel();
-        let (open, opened) = channel::<()>();
-        let (reach, opened) = (Mutex::new(reach), Mutex::new(opened));
-        let pass = move || {
-            let _ = reach.lock().unwrap().send(());
-            let _ = opened.lock().unwrap().recv_timeout(3 * LONG);
-        };
-        (pass, Self { reached, open })
-    }
-
-    fn wait(&self) {
-        self.reached.recv_timeout(LONG).expect("nobody came to the gate");
-    }
 }
 
 /// Two tables of level 0 are due for compaction.
@@ -98,7 +66,7 @@ fn a_caller_is_told_of_failures_in_its_own_keyspace_only() {
 
     disk.clear_faults();
     for _ in 0..2 {
-        gate.open.send(()).unwrap();
+        gate.open();
     }
     compaction.join().unwrap().unwrap();
     // What went well since is not told of any more.
@@ -185,7 +153,7 @@ fn a_second_close_returns_when_the_directory_was_let_go_and_never_waits_for_itse
             .collect();
         thread::sleep(Duration::from_millis(100));
         assert!(closes.iter().all(|close| !close.is_finished()), "a close came back before the lock");
-        gate.open.send(()).unwrap();
+        gate.open();
         for close in closes {
             close.join().unwrap().unwrap();
         }
