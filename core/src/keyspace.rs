@@ -20,6 +20,10 @@ use crate::value::Value;
 
 /// A keyspace of a store: an ordered map from keys to values, in plain byte order. Cheap to
 /// clone.
+///
+/// # Errors
+/// Every call, and the first item of an iterator, gives `Closed` once the store was closed or the
+/// keyspace was dropped. The others are listed at each call.
 #[derive(Clone, Debug)]
 pub struct Keyspace {
     handle: Arc<Handle>,
@@ -68,17 +72,27 @@ impl Keyspace {
     }
 
     /// The value of `key`, or `None` if it is absent. A key over the limit is absent.
+    ///
+    /// # Errors
+    /// `Corruption`, with file, section and offset, where bytes that the answer depends on are
+    /// damaged; `Io`.
     #[inline]
     pub fn get(&self, key: impl AsRef<[u8]>) -> Result<Option<Value>> {
         self.reader()?.get(key.as_ref(), None)
     }
 
     /// Whether `key` has a value.
+    ///
+    /// # Errors
+    /// Those of [`Keyspace::get`].
     pub fn contains(&self, key: impl AsRef<[u8]>) -> Result<bool> {
         self.reader()?.contains(key.as_ref(), None)
     }
 
     /// The values of `keys`, in the same order and number as asked, all of one moment.
+    ///
+    /// # Errors
+    /// Those of [`Keyspace::get`], of any of the keys.
     pub fn multi_get<K: AsRef<[u8]>>(&self, keys: &[K]) -> Result<Vec<Option<Value>>> {
         self.reader()?.multi_get(keys, None)
     }
@@ -118,11 +132,20 @@ impl Keyspace {
     }
 
     /// Sets `key` to `value` with the store's default durability.
+    ///
+    /// # Errors
+    /// Those of [`Keyspace::put_with`].
     pub fn put(&self, key: impl AsRef<[u8]>, value: impl AsRef<[u8]>) -> Result<()> {
         self.put_with(key, value, self.handle.store.settings.durability)
     }
 
-    /// Sets `key` to `value`.
+    /// Sets `key` to `value`. Waits while memtables or level 0 are full.
+    ///
+    /// # Errors
+    /// `InvalidArgument` for a key or value over the limits; `ReadOnly`; `WritesHalted` if the log
+    /// could not be written or synced, now or before: nobody knows whether this write is there, and
+    /// the store must be reopened; the error of flush or compaction, often `Io` of a full disk, where
+    /// it keeps memtables or level 0 full: nothing was written, and a later call may find room.
     pub fn put_with(
         &self,
         key: impl AsRef<[u8]>,
@@ -134,17 +157,28 @@ impl Keyspace {
     }
 
     /// Removes `key` with the store's default durability. Removing an absent key is Ok.
+    ///
+    /// # Errors
+    /// Those of [`Keyspace::put_with`].
     pub fn delete(&self, key: impl AsRef<[u8]>) -> Result<()> {
         self.delete_with(key, self.handle.store.settings.durability)
     }
 
     /// Removes `key`. Removing an absent key is Ok.
+    ///
+    /// # Errors
+    /// Those of [`Keyspace::put_with`].
     pub fn delete_with(&self, key: impl AsRef<[u8]>, durability: Durability) -> Result<()> {
         let operation = Operation::delete(key.as_ref())?;
         self.handle.store.write_one(&self.space, &operation, durability)
     }
 
-    /// Removes all keys, at once and durably. Snapshots and iterators taken before read on.
+    /// Removes all keys, at once and durably. Snapshots and iterators taken before read on. Waits for
+    /// no room: it makes some.
+    ///
+    /// # Errors
+    /// `ReadOnly`; `WritesHalted`; `Io` where the manifest cannot be written: then all keys are gone
+    /// all the same, their files once the store was opened again.
     pub fn clear(&self) -> Result<()> {
         self.handle.store.clear(&self.space)
     }
@@ -174,6 +208,9 @@ impl Keyspace {
     /// [`Keyspace::compact`] with no snapshot open, or one small memtable. Elsewhere a key that was
     /// overwritten counts again in each table and memtable that has a version of it, and a
     /// tombstone is taken to hide one key, so deletes of absent keys count against the others.
+    ///
+    /// # Errors
+    /// Only `Closed`.
     pub fn approximate_len(&self) -> Result<u64> {
         self.reader()?;
         Ok(self.handle.store.approximate_len(&self.space))
@@ -183,12 +220,19 @@ impl Keyspace {
     /// empty range has 0. Reads no data page, and at most one index page for each end that lies
     /// inside a table. The error is half a page for each such end, and in memtables at most half of
     /// those that have more than 4,096 entries inside and outside the range.
+    ///
+    /// # Errors
+    /// Those of [`Keyspace::get`].
     pub fn approximate_bytes<K: AsRef<[u8]>, R: RangeBounds<K>>(&self, range: R) -> Result<u64> {
         self.reader()?;
         self.handle.store.approximate_bytes(&self.space, &Bounds::of(range))
     }
 
     /// Writes what is in memory into tables; returns when it is there.
+    ///
+    /// # Errors
+    /// `ReadOnly`; `WritesHalted`; what keeps the tables from being written, often `Io` of a full
+    /// disk: what is in memory stays there, and is tried again.
     pub fn flush(&self) -> Result<()> {
         self.reader()?;
         self.handle.store.flush(std::slice::from_ref(&self.space))
@@ -196,11 +240,17 @@ impl Keyspace {
 
     /// Writes what is in memory into tables, then all tables anew: old versions and tombstones
     /// that no snapshot needs are gone when it returns, also at the bottom.
+    ///
+    /// # Errors
+    /// Those of [`Keyspace::flush`], and `Corruption` of a table; tables are then as they were.
     pub fn compact(&self) -> Result<()> {
         self.compact_range::<&[u8], _>(..)
     }
 
     /// The same for the tables that hold keys of a range, and those that overlap them.
+    ///
+    /// # Errors
+    /// Those of [`Keyspace::compact`].
     pub fn compact_range<K: AsRef<[u8]>, R: RangeBounds<K>>(&self, range: R) -> Result<()> {
         self.reader()?;
         let bounds = (range.start_bound().map(AsRef::as_ref), range.end_bound().map(AsRef::as_ref));
@@ -211,13 +261,17 @@ impl Keyspace {
     /// it wants. Data is untouched; reads and writes go on.
     ///
     /// # Errors
-    /// `InvalidArgument` for a policy that names a format that is not registered.
+    /// `InvalidArgument` for a policy that names a format that is not registered; `ReadOnly`; `Io`
+    /// where the policy cannot be stored.
     pub fn reindex(&self, policy: IndexPolicy) -> Result<ReindexReport> {
         self.reader()?;
         self.handle.store.reindex(&self.space, policy)
     }
 
     /// Which index each live table has, and why.
+    ///
+    /// # Errors
+    /// Only `Closed`.
     pub fn explain(&self) -> Result<Vec<TableIndexReport>> {
         self.reader()?;
         Ok(self.handle.store.explain(std::slice::from_ref(&self.space)))

@@ -73,6 +73,10 @@ impl Drop for Registration {
 
 /// All keyspaces as they were when it was taken. Cheap to clone; versions it can see are kept
 /// until its last clone is dropped.
+///
+/// # Errors
+/// Every call, and the first item of an iterator, gives `Closed` once the store was closed and
+/// `InvalidArgument` for a keyspace of another store.
 #[derive(Clone, Debug)]
 pub struct Snapshot {
     registration: Arc<Registration>,
@@ -86,16 +90,25 @@ impl Snapshot {
     }
 
     /// The value of `key`, or `None` if it is absent.
+    ///
+    /// # Errors
+    /// Those of [`Keyspace::get`], but for a keyspace that was dropped: it is read as it was.
     pub fn get(&self, keyspace: &Keyspace, key: impl AsRef<[u8]>) -> Result<Option<Value>> {
         keyspace.reader_at(self)?.get(key.as_ref(), Some(self.at()))
     }
 
     /// Whether `key` has a value.
+    ///
+    /// # Errors
+    /// Those of [`Snapshot::get`].
     pub fn contains(&self, keyspace: &Keyspace, key: impl AsRef<[u8]>) -> Result<bool> {
         keyspace.reader_at(self)?.contains(key.as_ref(), Some(self.at()))
     }
 
     /// The values of `keys`, in the same order.
+    ///
+    /// # Errors
+    /// Those of [`Snapshot::get`], of any of the keys.
     pub fn multi_get<K: AsRef<[u8]>>(&self, keyspace: &Keyspace, keys: &[K]) -> Result<Vec<Option<Value>>> {
         keyspace.reader_at(self)?.multi_get(keys, Some(self.at()))
     }

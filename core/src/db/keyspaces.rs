@@ -61,7 +61,9 @@ impl Db {
     /// of it give `Closed`; snapshots, iterators and values taken before read on.
     ///
     /// # Errors
-    /// `NotFound` if there is none, `InvalidArgument` for `default`.
+    /// `NotFound` if there is none, `InvalidArgument` for `default`; `ReadOnly`; `WritesHalted`; `Io`
+    /// where the manifest cannot be written: the keyspace is then as it was; should the process die
+    /// before the next write, the next open may find it dropped.
     pub fn drop_keyspace(&self, name: &str) -> Result<()> {
         let store = self.store();
         store.check_writable()?;
@@ -75,6 +77,9 @@ impl Db {
     }
 
     /// The names of all keyspaces, in order.
+    ///
+    /// # Errors
+    /// Only `Closed`.
     pub fn keyspaces(&self) -> Result<Vec<String>> {
         self.store().check_open()?;
         let mut names: Vec<String> = self.store().spaces().iter().map(|space| space.name.clone()).collect();

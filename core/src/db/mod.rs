@@ -44,6 +44,9 @@ pub struct Db {
 
 impl Db {
     /// Opens the store in `path` with the defaults, and makes it if there is none.
+    ///
+    /// # Errors
+    /// Those of [`DbBuilder::open`].
     pub fn open(path: impl AsRef<Path>) -> Result<Self> {
         Self::builder(path).open()
     }
@@ -85,16 +88,27 @@ impl Db {
 
     /// Writes a batch with the store's default durability: all or nothing, also across
     /// keyspaces. An empty batch is Ok.
+    ///
+    /// # Errors
+    /// Those of [`Db::write_with`].
     pub fn write(&self, batch: WriteBatch) -> Result<()> {
         self.write_with(batch, self.store().settings.durability)
     }
 
     /// Writes a batch: all or nothing, also across keyspaces.
+    ///
+    /// # Errors
+    /// Those of [`Keyspace::put_with`]; `InvalidArgument` also for too many operations or bytes and
+    /// for a keyspace of another store; `Closed` for a keyspace that was dropped; `Conflict` if an
+    /// expectation does not hold. But for `WritesHalted` nothing was written.
     pub fn write_with(&self, batch: WriteBatch, durability: Durability) -> Result<()> {
         self.store().write_batch(&batch, durability)
     }
 
     /// Makes everything acknowledged so far durable.
+    ///
+    /// # Errors
+    /// `Closed`, `WritesHalted`.
     pub fn sync(&self) -> Result<()> {
         self.store().sync()
     }
@@ -105,14 +119,17 @@ impl Db {
     }
 
     /// Writes what is in memory into tables; returns when it is there.
+    ///
+    /// # Errors
+    /// `Closed`, and those of [`Keyspace::flush`], of any keyspace.
     pub fn flush(&self) -> Result<()> {
         self.store().flush(&self.store().spaces())
     }
 
-    /// Waits until no flush and no compaction is running or due.
+    /// Waits until no flush, no compaction and no build of an index is running or due.
     ///
     /// # Errors
-    /// The failure of one of them.
+    /// `Closed`, and the failure of a flush or compaction.
     pub fn wait_idle(&self) -> Result<()> {
         self.store().check_open()?;
         if self.store().read_only {
@@ -142,6 +159,9 @@ impl Db {
     /// Refuses new operations, waits for running writes, stops background work, syncs the log
     /// and lets the directory go, even if handles live on. Memtables are not flushed; the next
     /// open replays the log. A second call is Ok.
+    ///
+    /// # Errors
+    /// The log could not be synced or its end could not be marked. The store is closed all the same.
     pub fn close(&self) -> Result<()> {
         self.store().close()
     }
