@@ -27,7 +27,8 @@ use crate::table::TableContext;
 use crate::upkeep::Upkeep;
 
 /// All of an open store. Lock order: `checkpoints`, `durable`, `manifest`, `commit`, `kept_logs`,
-/// `upkeep`; each is taken only while those before it are free or held by the same thread.
+/// `cleared`, `snapshots`, `upkeep`, `files`; each is taken only while those before it are free or
+/// held by the same thread.
 pub(crate) struct Store {
     /// Tells the stores of one process apart.
     pub(crate) uid: u64,

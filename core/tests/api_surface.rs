@@ -10,7 +10,12 @@ use kiban::{
 };
 
 fn is_handle<T: Clone + Send + Sync + 'static>() {}
-fn is_bytes<T: Deref<Target = [u8]> + AsRef<[u8]> + Ord + Clone + Send + Sync + Into<Vec<u8>> + 'static>() {}
+fn is_bytes<T>()
+where
+    T: Deref<Target = [u8]> + AsRef<[u8]> + Into<Vec<u8>> + std::fmt::Debug + Clone + Send + Sync + 'static,
+    T: Ord + PartialEq<[u8]> + PartialOrd<[u8]> + for<'a> PartialEq<&'a [u8]>,
+{
+}
 fn is_report<T: serde::Serialize + std::fmt::Debug + Clone>() {}
 
 #[test]
@@ -32,6 +37,76 @@ fn handles_bytes_and_reports_are_what_they_are_said_to_be() {
     is_send::<Cursor>();
     is_send::<WriteBatch>();
     assert_eq!(size_of::<Error>(), size_of::<usize>());
+}
+
+/// Of what may have more fields and variants, those that programs name.
+#[test]
+fn reports_events_and_errors_have_the_fields_that_programs_read() -> Result<()> {
+    fn fields(report: &VerifyReport, table: &TableIndexReport, event: &Event) -> usize {
+        let VerifyReport { files: _, bytes: _, problems, .. } = report;
+        let places = problems.iter().map(|problem| (&problem.file, &problem.section, problem.offset));
+        let TableIndexReport { keyspace: _, level: _, table: _, bytes: _, keys: _, rule, active, .. } = table;
+        let sidecars = table.sidecars.iter().map(|one| (&one.format, one.bytes, one.residency, &one.state));
+        let told = match event {
+            Event::Flush { .. } | Event::Compaction { .. } | Event::AccessorBuilt { .. } => 0,
+            Event::AccessorRefused { file, reason, .. } => file.as_os_str().len() + reason.len(),
+            Event::Recovered { records, truncated_bytes, .. } => (records + truncated_bytes) as usize,
+            Event::WriteStall { .. } | Event::BackgroundError { .. } => 1,
+            _ => 2,
+        };
+        places.count() + sidecars.count() + rule.len() + active.len() + table.reason.len() + told
+    }
+    let _: fn(&VerifyReport, &TableIndexReport, &Event) -> usize = fields;
+    let kinds = [
+        ErrorKind::NotFound,
+        ErrorKind::InvalidArgument,
+        ErrorKind::Locked,
+        ErrorKind::Unsupported,
+        ErrorKind::Corruption,
+        ErrorKind::Io,
+        ErrorKind::WritesHalted,
+        ErrorKind::Conflict,
+        ErrorKind::ReadOnly,
+        ErrorKind::Closed,
+    ];
+    assert!(kinds.iter().enumerate().all(|(no, kind)| !kinds[..no].contains(kind)));
+    let dir = tempfile::tempdir().unwrap();
+    let db = Db::builder(dir.path()).index_policy(IndexPolicy::always("ph4")).open()?;
+    for counts in db.stats().accessors.values() {
+        let asked = [counts.tables, counts.lookups, counts.hits, counts.absent, counts.false_positives];
+        let rest = [counts.refuted, counts.unknown, counts.fallbacks];
+        let bytes = [counts.resident_bytes, counts.mapped_bytes];
+        assert!(asked.iter().chain(&rest).chain(&bytes).all(|count| *count == 0));
+    }
+    Ok(())
+}
+
+/// Flat, with these names and defaults; what programs and stored bench results rely on.
+#[test]
+fn settings_have_the_names_and_defaults_of_the_api_page() {
+    let json = serde_json::to_value(Settings::default()).unwrap();
+    let mebi = 1_u64 << 20;
+    for (name, default) in [
+        ("cache_bytes", serde_json::json!(64 * mebi)),
+        ("memtable_bytes", serde_json::json!(16 * mebi)),
+        ("memtables_total_bytes", serde_json::json!(64 * mebi)),
+        ("table_bytes", serde_json::json!(64 * mebi)),
+        ("level_ratio", serde_json::json!(10)),
+        ("level0_tables", serde_json::json!(4)),
+        ("level0_stall_tables", serde_json::json!(20)),
+        ("mmap_max_level", serde_json::Value::Null),
+        ("filter_bits_per_key", serde_json::json!(10)),
+        ("durability", serde_json::json!("Buffered")),
+        ("recovery", serde_json::json!("Strict")),
+        ("log_bytes_max", serde_json::json!(256 * mebi)),
+        ("build_bytes", serde_json::json!(32 * mebi)),
+        ("absent_check_every", serde_json::json!(64)),
+    ] {
+        assert_eq!(json.get(name), Some(&default), "{name}");
+    }
+    for name in ["background_threads", "open_files_max"] {
+        assert!(json.get(name).is_some_and(|value| value.as_u64().is_some_and(|value| value >= 1)), "{name}");
+    }
 }
 
 #[test]
