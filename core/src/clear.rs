@@ -11,10 +11,11 @@ use kiban_formats::manifest::{Change, State};
 use kiban_formats::{FileNo, KeyspaceId, SeqNo};
 
 use crate::error::Result;
-use crate::space::{Space, View};
+use crate::space::Space;
 use crate::store::Store;
 use crate::sync::lock;
 use crate::table::TableHandle;
+use crate::view::View;
 
 impl Store {
     /// Removes all keys of a keyspace, durably.

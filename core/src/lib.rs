@@ -66,6 +66,7 @@ mod table;
 mod transfer;
 mod upkeep;
 mod value;
+mod view;
 
 /// What belongs to an [`IndexPolicy`] beside its [`Rule`]s.
 pub mod policy {

@@ -12,8 +12,9 @@ use crate::iter::{Bounds, Cursor, Iter, ReadView};
 use crate::limits::KEY_BYTES_MAX;
 use crate::snapshot::Snapshot;
 use crate::source::{Found, Source};
-use crate::space::{Space, View};
+use crate::space::Space;
 use crate::value::Value;
+use crate::view::View;
 
 /// Reads of one keyspace of an open store.
 #[derive(Clone, Copy, Debug)]

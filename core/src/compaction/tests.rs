@@ -8,8 +8,8 @@ use kiban_formats::{FileNo, KeyspaceId, Level, SeqNo, TableId, TableMeta};
 
 use super::*;
 use crate::own_files::OwnFiles;
-use crate::space::View;
 use crate::storage::MemStorage;
+use crate::view::View;
 
 fn table(no: u64, level: u8, range: (&str, &str), bytes: u64) -> Arc<TableHandle> {
     let meta = TableMeta {

@@ -11,9 +11,10 @@ use crate::keyspace::Keyspace;
 use crate::levels::Levels;
 use crate::limits::{self, KEYSPACES_MAX};
 use crate::options::KeyspaceOptions;
-use crate::space::{DEFAULT_KEYSPACE, Space, View};
+use crate::space::{DEFAULT_KEYSPACE, Space};
 use crate::store::Store;
 use crate::sync::lock;
+use crate::view::View;
 
 impl Db {
     /// The keyspace of this name, made with the default options if there is none.

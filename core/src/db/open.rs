@@ -29,13 +29,14 @@ use crate::own_files::OwnFiles;
 use crate::settings::RecoveryMode;
 use crate::snapshot::Snapshots;
 use crate::source::EntryRef;
-use crate::space::{DEFAULT_KEYSPACE, Space, View};
+use crate::space::{DEFAULT_KEYSPACE, Space};
 use crate::storage::{Lock, LockMode, random_id};
 use crate::store::{LetGo, Store};
 use crate::sync::lock;
 use crate::table::TableContext;
 use crate::table::TableHandle;
 use crate::upkeep::Upkeep;
+use crate::view::View;
 
 /// Tells the stores of this process apart.
 static NEXT_UID: AtomicU64 = AtomicU64::new(1);
