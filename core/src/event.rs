@@ -1,5 +1,6 @@
 //! What the engine tells a listener while it works.
 
+use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -7,7 +8,9 @@ use std::sync::Arc;
 use serde::Serialize;
 
 /// Something that happened. Listeners are called from the thread that did it, with no lock of
-/// the store held; they must not block for long. A panic of theirs is not passed on.
+/// the store held; they must not block for long. They may use the store: their writes wait for no
+/// room, and what would wait for work of the very thread that they are on (`flush`, `compact`,
+/// `wait_idle`, `reindex`) gives `InvalidArgument`. A panic of theirs is not passed on.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub enum Event {
@@ -123,6 +126,11 @@ pub enum Event {
 /// A caller's function that takes events.
 type Callback = Arc<dyn Fn(&Event) + Send + Sync>;
 
+thread_local! {
+    /// A listener runs on this thread.
+    static TELLING: Cell<bool> = const { Cell::new(false) };
+}
+
 /// Who is told.
 #[derive(Clone, Default)]
 pub(crate) struct Listener(Option<Callback>);
@@ -143,7 +151,14 @@ impl Listener {
     pub(crate) fn tell(&self, event: impl FnOnce() -> Event) {
         if let Some(listener) = &self.0 {
             let event = event();
+            let outer = TELLING.replace(true);
             let _ = catch_unwind(AssertUnwindSafe(|| listener(&event)));
+            TELLING.set(outer);
         }
+    }
+
+    /// Whether a listener called what runs now: it must not wait for the thread that it is on.
+    pub(crate) fn is_being_told() -> bool {
+        TELLING.get()
     }
 }

@@ -8,6 +8,7 @@ mod common {
     pub(crate) mod memory;
 }
 
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::channel;
 use std::sync::{Arc, Mutex, OnceLock};
 use std::thread;
@@ -16,7 +17,7 @@ use std::time::Duration;
 use common::listening::{Gate, LONG, open_listening};
 use common::memory::{open, settings};
 use kiban::storage::{Effect, Fault, MemStorage, Op, SimStorage};
-use kiban::{Db, Event, Settings};
+use kiban::{Db, ErrorKind, Event, IndexPolicy, Keyspace, Settings};
 
 #[test]
 fn a_listener_that_always_panics_stops_no_background_work() {
@@ -117,4 +118,55 @@ fn a_writer_that_waits_for_level_0_goes_on_after_a_compaction_of_another_caller(
     thread.join().unwrap().unwrap();
     gate.open();
     assert_eq!(ks.iter().count(), 3);
+}
+
+/// What a listener does with the store never hangs it: writes wait for no room, and what would
+/// wait for the listener's own thread is refused.
+#[test]
+fn a_listener_may_write_flush_and_compact_and_hangs_nobody() {
+    type Act = fn(&Keyspace) -> kiban::Result<()>;
+    let acts: [Act; 5] = [
+        |space| space.put("from the listener", "x"),
+        |space| space.flush(),
+        |space| space.compact(),
+        |space| space.ingest([("ingested", "x")]),
+        |space| space.reindex(IndexPolicy::sorted_only()).map(drop),
+    ];
+    for (no, act) in acts.into_iter().enumerate() {
+        let handle: Arc<OnceLock<Keyspace>> = Arc::default();
+        let (inner, calls) = (handle.clone(), Arc::new(AtomicU64::new(0)));
+        let counted = calls.clone();
+        let errors: Arc<Mutex<Vec<ErrorKind>>> = Arc::default();
+        let told = errors.clone();
+        let settings = Settings {
+            memtable_bytes: 8 << 10,
+            memtables_total_bytes: 16 << 10,
+            background_threads: 2,
+            ..settings()
+        };
+        let db = open_listening(MemStorage::new(1), settings, move |event| {
+            let is_work = matches!(event, Event::Flush { .. } | Event::Compaction { .. });
+            if let (true, Some(space)) = (is_work && counted.load(Ordering::Relaxed) < 200, inner.get()) {
+                counted.fetch_add(1, Ordering::Relaxed);
+                if let Err(error) = act(space) {
+                    told.lock().unwrap().push(error.kind());
+                }
+            }
+        });
+        let space = db.default_keyspace();
+        handle.set(space.clone()).unwrap();
+        let (done, is_done) = channel();
+        thread::spawn(move || {
+            for key in 0..3_000_u32 {
+                space.put(key.to_be_bytes(), [0; 100]).unwrap();
+            }
+            space.compact().unwrap();
+            db.wait_idle().unwrap();
+            done.send(space.iter().count()).unwrap();
+        });
+        let count = is_done.recv_timeout(LONG).unwrap_or_else(|_| panic!("act {no} hangs"));
+        let errors = errors.lock().unwrap();
+        assert!(errors.iter().all(|kind| *kind == ErrorKind::InvalidArgument), "act {no}: {errors:?}");
+        assert!(count >= 3_000 && calls.load(Ordering::Relaxed) > 0, "act {no}: {count}");
+    }
 }

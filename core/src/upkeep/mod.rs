@@ -15,6 +15,7 @@ use self::due::Due;
 use self::health::Health;
 pub(crate) use self::health::Scope;
 use crate::error::{Error, Result};
+use crate::event::Listener;
 use crate::space::Space;
 use crate::store::Store;
 use crate::sync::{lock, wait};
@@ -61,6 +62,12 @@ impl State {
                 self.compacting.remove(&keyspace);
             }
         }
+    }
+
+    /// Whether others wait for what this thread does.
+    fn is_waited_for(&self) -> bool {
+        let me = std::thread::current().id();
+        self.own.contains(&me) || self.stopped.values().any(|thread| *thread == me)
     }
 
     fn is_idle(&self) -> bool {
@@ -145,9 +152,7 @@ impl Upkeep {
 
     /// Whether whoever closes the store waits for the thread that asks.
     pub(crate) fn is_waited_for(&self) -> bool {
-        let me = std::thread::current().id();
-        let state = lock(&self.state);
-        state.own.contains(&me) || state.stopped.values().any(|thread| *thread == me)
+        lock(&self.state).is_waited_for()
     }
 
     /// Why a writer that found memtables, or level 0 of a keyspace, full need not wait for the
@@ -237,6 +242,9 @@ impl Upkeep {
             }
             if state.stopping {
                 store.check_open()?;
+            }
+            if Listener::is_being_told() && state.is_waited_for() {
+                return Err(Error::invalid("a listener cannot wait for the thread that it is called from"));
             }
             state = wait(&self.changed, state);
         }
