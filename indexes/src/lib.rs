@@ -10,7 +10,7 @@ mod mphf;
 mod ph4;
 pub mod planner;
 mod policy;
-mod prefetch;
+pub mod prefetch;
 mod registry;
 
 use std::sync::Arc;

@@ -4,6 +4,15 @@
 //! the same without it, so the plain code is its own oracle.
 #![expect(unsafe_code, reason = "prefetching has no safe intrinsic")]
 
+/// Bytes of a cache line.
+pub const LINE_BYTES: usize = 64;
+
+/// Begins to load the cache lines of so many bytes from `bytes[at]` on, as far as there are any.
+#[inline(always)]
+pub fn prefetch_range(bytes: &[u8], at: usize, len: usize) {
+    (at..at + len).step_by(LINE_BYTES).for_each(|at| prefetch(bytes, at));
+}
+
 /// Begins to load the cache line of `bytes[at]`; nothing where that is outside.
 #[inline(always)]
 pub(crate) fn prefetch(bytes: &[u8], at: usize) {

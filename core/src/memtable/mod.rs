@@ -68,7 +68,13 @@ impl Memtable {
     }
 
     /// The newest version of `key` with a sequence of `snapshot` or less. Allocates nothing.
+    #[inline]
     pub(crate) fn get(&self, key: &[u8], snapshot: SeqNo) -> Found {
+        // After bulk loads there often is nothing in it, and a search is not free even so.
+        if self.is_empty() { Found::Absent } else { self.search(key, snapshot) }
+    }
+
+    fn search(&self, key: &[u8], snapshot: SeqNo) -> Found {
         let place: &dyn Place = &(key, snapshot);
         match self.entries.lower_bound(Bound::Included(place)) {
             Some(found) if found.key().key() == key => match found.key().kind() {
@@ -90,6 +96,7 @@ impl Memtable {
     }
 
     /// Whether it has no entry.
+    #[inline]
     pub(crate) fn is_empty(&self) -> bool {
         self.entries.is_empty()
     }

@@ -11,6 +11,7 @@ use kiban_formats::page::{Jumbo, Page, TableSalt, is_jumbo};
 use kiban_formats::{FileNo, FormatError, PageNo, Problem, UNIT_BYTES};
 
 use kiban_indexes::Location;
+use kiban_indexes::prefetch::{LINE_BYTES, prefetch_range};
 
 use super::context::TableContext;
 use super::stats::Counted;
@@ -18,6 +19,11 @@ use crate::error::{Error, Result};
 use crate::memory::{Frame, Worth};
 use crate::storage::{Map, ReadFile};
 use crate::value::Value;
+
+/// Of a long entry only the first lines are fetched ahead: the processor's own prefetch sees the rest.
+const PREFETCHED_BYTES_MAX: usize = 8 * LINE_BYTES;
+/// Header, slots and shared prefix of most pages.
+const HEAD_BYTES: usize = 2 * LINE_BYTES;
 
 /// Reads the pages of one table.
 #[derive(Debug)]
@@ -32,6 +38,8 @@ pub(super) struct Pages {
     page_units: u32,
     data_units: u32,
     fence_units: u32,
+    /// Bytes of an entry that are fetched before it is looked at.
+    prefetched_bytes: usize,
     /// A bit for each fence page of a map that has been checked.
     checked: Box<[AtomicU64]>,
 }
@@ -64,7 +72,8 @@ pub(super) struct OpenFile {
 }
 
 impl Pages {
-    pub(super) fn new(open: OpenFile, footer: &Footer, context: TableContext) -> Self {
+    pub(super) fn new(open: OpenFile, footer: &Footer, entries: u64, context: TableContext) -> Self {
+        let entry_bytes = u64::from(footer.data_units) * UNIT_BYTES as u64 / entries.max(1);
         let words = if open.map.is_some() { footer.fence_units.div_ceil(64) } else { 0 };
         Self {
             path: open.path,
@@ -76,6 +85,7 @@ impl Pages {
             page_units: footer.shape.page_units(),
             data_units: footer.data_units,
             fence_units: footer.fence_units,
+            prefetched_bytes: (entry_bytes as usize + LINE_BYTES - 1).min(PREFETCHED_BYTES_MAX),
             checked: (0..words).map(|_| AtomicU64::new(0)).collect(),
         }
     }
@@ -178,23 +188,22 @@ impl Pages {
         Ok(DataPage::Page(loaded))
     }
 
-    /// Loads the header of each page and the head of each entry that these places name, all at
-    /// once, where the table is mapped: looked at one by one, each would be waited for.
-    pub(super) fn touch(&self, locations: &[Location]) {
+    /// Begins to load what a look at this place needs, where the table is mapped: the page's header
+    /// and the entry's lines, all at once. Looked at one by one, each would be waited for.
+    #[inline]
+    pub(super) fn prefetch(&self, location: &Location) {
         let Some(map) = &self.map else { return };
-        let map: &[u8] = map;
-        let byte = |at: usize| map.get(at).copied().unwrap_or_default();
-        let touched = locations.iter().fold(0, |touched, location| match location {
+        match location {
             Location::Entry { page, offset } => {
                 let page = page.0 as usize * UNIT_BYTES;
-                touched ^ byte(page) ^ byte(page + usize::from(*offset))
+                prefetch_range(map, page + usize::from(*offset), self.prefetched_bytes);
+                prefetch_range(map, page, HEAD_BYTES);
             }
             Location::Page(page) | Location::Slot { page, .. } => {
-                touched ^ byte(page.0 as usize * UNIT_BYTES)
+                prefetch_range(map, page.0 as usize * UNIT_BYTES, HEAD_BYTES);
             }
-            _ => touched,
-        });
-        std::hint::black_box(touched);
+            _ => {}
+        }
     }
 
     /// Compares the checksum of a page that has not been checked when it was loaded.

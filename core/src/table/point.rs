@@ -40,6 +40,8 @@ enum Spot {
 
 /// Keys whose places are fetched together: about as many loads as a core has in flight, twice.
 const AT_ONCE: usize = 32;
+/// How many entries are on their way while one is looked at.
+const AHEAD: usize = 8;
 /// A run of more pages than these is not walked through.
 const PAGES_MAX: u32 = 64;
 
@@ -51,7 +53,11 @@ impl Table {
             return Ok(Found::Absent);
         }
         match index {
-            Some(index) if !self.is_denied_before(index, probe) => self.at(index, index.locate(probe), probe),
+            Some(index) if !self.is_denied_before(index, probe) => {
+                let location = index.locate(probe);
+                self.pages.prefetch(&location);
+                self.at(index, location, probe)
+            }
             Some(_) => Ok(Found::Absent),
             None => self.by_filter_and_fences(probe),
         }
@@ -64,8 +70,10 @@ impl Table {
         for probes in probes.chunks(AT_ONCE) {
             let locations = &mut locations[..probes.len()];
             index.locate_many(probes, locations);
-            self.pages.touch(locations);
-            for (probe, location) in probes.iter().zip(locations) {
+            locations.iter().take(AHEAD).for_each(|location| self.pages.prefetch(location));
+            for (no, probe) in probes.iter().enumerate() {
+                let location = &locations[no];
+                locations.get(no + AHEAD).iter().for_each(|location| self.pages.prefetch(location));
                 let is_too_new = self.assigned.is_some_and(|seq| probe.snapshot < seq);
                 found.push(match is_too_new || self.is_denied_before(index, probe) {
                     true => Found::Absent,
@@ -207,19 +215,15 @@ impl Table {
     fn look_at_spot(&self, no: PageNo, page_ref: &PageRef, spot: Spot, probe: &Probe<'_>) -> Result<Looked> {
         let damaged = |error| self.pages.damaged(no, error);
         let page = Page::parse(self.pages.bytes(page_ref)).map_err(damaged)?;
-        let slot = match spot {
-            Spot::Offset(offset) => page.slot_at(offset),
-            Spot::Slot(slot) => Some(slot).filter(|slot| usize::from(slot.0) < page.count()),
-            Spot::Search => {
-                let slot = page.search(probe.key, probe.snapshot).map_err(damaged)?;
-                Some(SlotNo(slot as u16)).filter(|_| slot < page.count())
-            }
+        let entry = match spot {
+            Spot::Offset(offset) => page.entry_at(offset),
+            Spot::Slot(slot) => in_slot(&page, slot.0.into()),
+            Spot::Search => page.search(probe.key, probe.snapshot).and_then(|slot| in_slot(&page, slot)),
         };
-        if let Some(slot) = slot {
-            let entry = page.entry(slot).map_err(damaged)?;
-            if entry.has_key(probe.key) {
-                return self.look_at_entry(no, page_ref, &entry, probe);
-            }
+        if let Some(entry) = entry.map_err(damaged)?
+            && entry.has_key(probe.key)
+        {
+            return self.look_at_entry(no, page_ref, &entry, probe);
         }
         self.pages.check_page(no, page_ref)?;
         Ok(if lacks(&page, probe).map_err(damaged)? { Looked::NotHere } else { Looked::Unproven })
@@ -268,13 +272,8 @@ impl Table {
 
     #[inline]
     fn look_on_page(&self, no: PageNo, page_ref: &PageRef, probe: &Probe<'_>) -> Result<Found> {
-        let found = Page::parse(self.pages.bytes(page_ref)).and_then(|page| {
-            let slot = page.search(probe.key, probe.snapshot)?;
-            match slot < page.count() {
-                true => page.entry(SlotNo(slot as u16)).map(Some),
-                false => Ok(None),
-            }
-        });
+        let found = Page::parse(self.pages.bytes(page_ref))
+            .and_then(|page| in_slot(&page, page.search(probe.key, probe.snapshot)?));
         match found {
             Ok(Some(entry)) if entry.has_key(probe.key) => self.hit(no, page_ref, &entry, probe),
             Ok(_) => self.miss(no, page_ref),
@@ -335,6 +334,12 @@ impl Table {
         let value = &bytes[jumbo.value_offset..jumbo.value_offset + jumbo.value_len as usize];
         self.hit(no, &run, &jumbo.entry(value), probe)
     }
+}
+
+/// The entry in a slot, if there is such a slot.
+#[inline]
+fn in_slot<'p>(page: &Page<'p>, slot: usize) -> std::result::Result<Option<Entry<'p>>, FormatError> {
+    if slot < page.count() { page.entry(SlotNo(slot as u16)).map(Some) } else { Ok(None) }
 }
 
 /// Whether a page, which is whole, proves that its table does not have the key: the key would be

@@ -69,7 +69,7 @@ impl Table {
             None => None,
         };
         let open = OpenFile { path: path.to_owned(), no: meta.no, file, map };
-        let pages = Pages::new(open, &footer, context.clone());
+        let pages = Pages::new(open, &footer, meta.entries, context.clone());
         let handle_bytes =
             size_of::<Self>() + pages.heap_bytes() + top.resident_bytes() + properties.heap_bytes();
         let handle_reserved = context.budget.reserve(handle_bytes as u64);

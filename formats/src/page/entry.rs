@@ -4,7 +4,8 @@ use std::cmp::Ordering;
 
 use super::{ENTRY_FIXED_BYTES, SECTION};
 use crate::fields::Fields;
-use crate::{EntryHead, FormatError, Kind, NEWEST_BIT, Problem, SeqNo, payload_crc, varint};
+use crate::crc::{crc32, crc32_parts};
+use crate::{EntryHead, FormatError, Kind, NEWEST_BIT, Problem, SeqNo, varint};
 
 /// An entry to be written.
 #[derive(Clone, Copy, Debug)]
@@ -70,7 +71,7 @@ impl NewEntry<'_> {
     pub(super) fn sealed_head(&self) -> SealedHead {
         let head = self.head();
         SealedHead {
-            crc: self.payload_crc ^ head.crc(),
+            crc: self.payload_crc ^ head.sum(),
             seq_and_kind: head.seq_and_kind(),
             newer_by: self.newer_by(),
         }
@@ -164,6 +165,8 @@ pub struct Entry<'a> {
     pub value_offset: usize,
     /// The entry checksum stored.
     pub crc: u32,
+    /// Suffix and value, which stand together on a page; empty of a jumbo run.
+    body: &'a [u8],
 }
 
 impl<'a> Entry<'a> {
@@ -177,11 +180,12 @@ impl<'a> Entry<'a> {
         };
         let mut fields = Fields::new(SECTION, bytes);
         let start = EntryStart::decode(&mut fields).map_err(place)?;
-        let suffix = fields.bytes(start.suffix_len).map_err(place)?;
-        let value_at = fields.offset();
-        let value = fields.bytes(start.value_len).map_err(place)?;
-        let value_offset = offset + value_at as usize;
-        Ok(Self::from_parts(&start, KeyParts { prefix, suffix }, value, value_offset))
+        let start_bytes = fields.offset();
+        // Of 64 and of 32 bits: a sum that is too large is longer than any page.
+        let body = fields.bytes(start.suffix_len.saturating_add(start.value_len)).map_err(place)?;
+        let (suffix, value) = body.split_at(start.suffix_len as usize);
+        let value_offset = offset + start_bytes as usize + suffix.len();
+        Ok(Self { body, ..Self::from_parts(&start, KeyParts { prefix, suffix }, value, value_offset) })
     }
 
     pub(super) fn from_parts(
@@ -199,6 +203,7 @@ impl<'a> Entry<'a> {
             value,
             value_offset,
             crc: start.crc,
+            body: &[],
         }
     }
 
@@ -225,7 +230,7 @@ impl<'a> Entry<'a> {
         self.prefix.cmp(start).then_with(|| self.suffix.cmp(rest))
     }
 
-    fn head_crc(&self) -> u32 {
+    fn head_sum(&self) -> u32 {
         // Lengths above 32 bits cannot be: keys end inside a page, values are checked.
         EntryHead {
             key_len: self.key_len() as u32,
@@ -234,25 +239,26 @@ impl<'a> Entry<'a> {
             kind: self.kind,
             newer: self.newer,
         }
-        .crc()
+        .sum()
     }
 
     /// The checksum of key and value that the entry claims, to be handed on with them.
     #[inline]
     pub fn payload_crc(&self) -> u32 {
-        self.crc ^ self.head_crc()
+        self.crc ^ self.head_sum()
     }
 
     /// Compares the entry's checksum with its bytes. An entry that passes is one that was
     /// written: this key, this sequence, this value.
     #[inline]
     pub fn verify(&self) -> Result<(), FormatError> {
-        let head = self.head_crc();
-        let payload = match self.prefix {
-            [] => payload_crc(self.suffix, self.value),
-            prefix => crate::crc::crc32_parts(&[prefix, self.suffix, self.value]),
+        // As few parts as there can be: each costs as much as a hundred bytes more.
+        let payload = match (self.prefix, self.body) {
+            ([], body) if !body.is_empty() => crc32(body),
+            (prefix, body) if !body.is_empty() => crc32_parts(&[prefix, body]),
+            (prefix, _) => crc32_parts(&[prefix, self.suffix, self.value]),
         };
-        let computed = payload ^ head;
+        let computed = payload ^ self.head_sum();
         if computed != self.crc {
             let problem = Problem::Checksum { stored: self.crc, computed };
             return Err(FormatError::new("entry", self.value_offset as u64, problem));

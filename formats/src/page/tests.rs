@@ -123,9 +123,12 @@ proptest! {
         let page = Page::parse(&bytes).unwrap();
         let starts: Vec<usize> = (0..fitting).map(|slot| page.offset(slot)).collect();
         for offset in 0..shape.page_bytes() as u32 {
+            let found = page.entry_at(offset as u16).unwrap();
             let expected = starts.iter().position(|start| *start == offset as usize);
-            let expected = expected.map(|slot| SlotNo(slot as u16));
-            prop_assert_eq!(page.slot_at(offset as u16), expected);
+            prop_assert_eq!(found.is_some(), expected.is_some());
+            if let Some(slot) = expected {
+                prop_assert_eq!(found.unwrap().to_key(), page.entry(SlotNo(slot as u16)).unwrap().to_key());
+            }
         }
         prop_assert!(starts.iter().all(|start| start.is_multiple_of(shape.align())));
     }
@@ -139,7 +142,7 @@ proptest! {
             let _ = page.search(&key, SeqNo(3));
             for slot in 0..page.count().min(50) {
                 let _ = page.entry(SlotNo(slot as u16)).map(|entry| entry.verify());
-                let _ = page.slot_at(slot as u16);
+                let _ = page.entry_at(slot as u16).map(|entry| entry.map(|entry| entry.verify()));
             }
         }
     }

@@ -8,6 +8,9 @@ use super::{
 };
 use crate::{FormatError, Problem, SeqNo, SlotNo, UNIT_BYTES};
 
+/// Up to so many slots are compared with an offset in one go.
+const SLOTS_AT_ONCE: usize = 64;
+
 /// A page's bytes as slots and entries.
 #[derive(Clone, Copy, Debug)]
 pub struct Page<'a> {
@@ -105,10 +108,28 @@ impl<'a> Page<'a> {
         Entry::decode(self.bytes, self.offset(slot), self.prefix)
     }
 
-    /// The slot that names `offset` as the start of an entry.
-    pub fn slot_at(&self, offset: u16) -> Option<SlotNo> {
-        let slot = self.partition(|slot| Ok(self.offset(slot) < usize::from(offset))).ok()?;
-        (slot < self.count() && self.offset(slot) == usize::from(offset)).then_some(SlotNo(slot as u16))
+    /// The entry that starts at `offset`, if a slot names it.
+    ///
+    /// # Errors
+    /// No entry where the slot says.
+    #[inline]
+    pub fn entry_at(&self, offset: u16) -> Result<Option<Entry<'a>>, FormatError> {
+        match self.names(offset) {
+            true => Entry::decode(self.bytes, offset.into(), self.prefix).map(Some),
+            false => Ok(None),
+        }
+    }
+
+    /// Whether a slot names `offset`. The slots of a common page are compared all at once, without a
+    /// branch to mispredict.
+    #[inline]
+    fn names(&self, offset: u16) -> bool {
+        if self.count() <= SLOTS_AT_ONCE {
+            let slots = self.slots.chunks_exact(SLOT_BYTES);
+            return slots.fold(false, |named, slot| named | (u16_at(slot, 0) == offset));
+        }
+        let slot = self.partition(|slot| Ok(self.offset(slot) < usize::from(offset)));
+        slot.is_ok_and(|slot| slot < self.count() && self.offset(slot) == usize::from(offset))
     }
 
     /// The slot of the first entry at or after (key, sequence), in the order (key ascending,
