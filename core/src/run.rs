@@ -58,9 +58,21 @@ impl Run {
     /// The ordinal of the first table that ends at or after the key.
     #[inline]
     fn at_or_after(&self, key: &[u8]) -> usize {
+        if self.ends.is_empty() {
+            return 0;
+        }
         let head = Head::of(key);
         let first = self.ends.partition_point(|end| *end < head);
-        let same = self.ends[first..].iter().take_while(|end| **end == head).count();
+        match self.ends.get(first) {
+            Some(end) if *end == head => self.at_or_after_among_equal(first, key),
+            _ => first,
+        }
+    }
+
+    /// The same where the ends of tables from `first` on have the key's head.
+    fn at_or_after_among_equal(&self, first: usize, key: &[u8]) -> usize {
+        let head = Head::of(key);
+        let same = self.ends[first..].partition_point(|end| *end == head);
         first + self.tables[first..first + same].partition_point(|table| *table.meta.largest < *key)
     }
 

@@ -90,8 +90,13 @@ mod tests {
 
     #[test]
     fn every_bit_of_the_head_changes_its_sum() {
-        let head =
-            EntryHead { key_len: 38, value_len: 256, seq: SeqNo(77), kind: Kind::Put, newer: Some(SeqNo(90)) };
+        let head = EntryHead {
+            key_len: 38,
+            value_len: 256,
+            seq: SeqNo(77),
+            kind: Kind::Put,
+            newer: Some(SeqNo(90)),
+        };
         let changed = |bit: u32| {
             let with = |word: u64| word ^ 1 << (bit % 64);
             match bit / 64 {

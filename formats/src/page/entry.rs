@@ -3,8 +3,8 @@
 use std::cmp::Ordering;
 
 use super::{ENTRY_FIXED_BYTES, SECTION};
-use crate::fields::Fields;
 use crate::crc::{crc32, crc32_parts};
+use crate::fields::Fields;
 use crate::{EntryHead, FormatError, Kind, NEWEST_BIT, Problem, SeqNo, varint};
 
 /// An entry to be written.

@@ -125,8 +125,8 @@ impl<'a> Page<'a> {
     #[inline]
     fn names(&self, offset: u16) -> bool {
         if self.count() <= SLOTS_AT_ONCE {
-            let slots = self.slots.chunks_exact(SLOT_BYTES);
-            return slots.fold(false, |named, slot| named | (u16_at(slot, 0) == offset));
+            let (slots, _) = self.slots.as_chunks();
+            return slots.iter().map(|slot| u16::from(u16::from_le_bytes(*slot) == offset)).sum::<u16>() > 0;
         }
         let slot = self.partition(|slot| Ok(self.offset(slot) < usize::from(offset)));
         slot.is_ok_and(|slot| slot < self.count() && self.offset(slot) == usize::from(offset))
