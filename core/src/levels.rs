@@ -108,9 +108,14 @@ impl Levels {
     /// Searches level after level; the first answer other than [`Found::Absent`] is the answer.
     #[inline]
     pub(crate) fn get(&self, context: &TableContext, probe: &Probe<'_>) -> Result<Found> {
-        let level0 = self.level0.tables_for(probe.key);
-        let runs = self.runs.iter().filter_map(|run| run.table_for(probe.key));
-        for table in level0.chain(runs) {
+        for table in self.level0.tables_for(probe.key) {
+            match table.find(context, probe)? {
+                Found::Absent => {}
+                found => return Ok(found),
+            }
+        }
+        for run in &self.runs {
+            let Some(table) = run.table_for(probe.key) else { continue };
             match table.find(context, probe)? {
                 Found::Absent => {}
                 found => return Ok(found),

@@ -181,7 +181,7 @@ impl Store {
         let mut accessors: BTreeMap<String, IndexCounts> = counted.collect();
         for space in self.spaces() {
             for table in space.view_owned().tables() {
-                if let Some(Attached::Index(index)) = table.index().load().as_deref()
+                if let Some(Attached::Index(index)) = table.index().attached().as_deref()
                     && let Some(counts) = accessors.get_mut(index.name())
                 {
                     counts.tables += 1;

@@ -61,7 +61,7 @@ impl Store {
 
     fn explain_table(&self, space: &Space, table: &TableHandle) -> TableIndexReport {
         let settled = table.index().settled();
-        let attached = table.index().load();
+        let attached = table.index().attached();
         let active = match attached.as_deref() {
             Some(Attached::Index(index)) => Some((index.name(), index.residency())),
             _ => None,

@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
-use arc_swap::{ArcSwapOption, Guard};
+use arc_swap::ArcSwapOption;
 
 use super::attached::Index;
 use super::counters::{IndexCounters, Outcome};
@@ -55,9 +55,8 @@ pub(crate) enum State {
 }
 
 impl Slot {
-    #[inline]
-    pub(crate) fn load(&self) -> Guard<Option<Arc<Attached>>> {
-        self.attached.load()
+    pub(crate) fn attached(&self) -> Option<Arc<Attached>> {
+        self.attached.load_full()
     }
 
     /// Puts an index, or the lack of one, in the place of what there is.

@@ -140,7 +140,7 @@ impl Store {
             }
         }
         let (attached, reason) = self.admit(table, &wanted, &provided)?;
-        table.index().attach(attached);
+        table.attach(attached);
         let mut sidecars = table.index().settled().sidecars;
         for one in &provided {
             let name = one.format.name();

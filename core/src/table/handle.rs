@@ -30,7 +30,7 @@ pub(crate) struct TableHandle {
 pub(super) struct TableFile {
     path: PathBuf,
     files: Arc<OwnFiles>,
-    table: ArcSwapOption<Table>,
+    open: ArcSwapOption<Opened>,
     /// One opener at a time.
     opening: Mutex<()>,
     /// Read since the hand of [`OpenTables`](super::open_tables::OpenTables) passed.
@@ -39,31 +39,48 @@ pub(super) struct TableFile {
     index: Slot,
 }
 
+/// An open table with its index, so that a read loads both at once.
+#[derive(Debug)]
+pub(crate) struct Opened {
+    table: Arc<Table>,
+    index: Option<Arc<Attached>>,
+}
+
 /// An open table, kept open for as long as this is held.
 pub(crate) enum OpenTable {
     /// Open before: no reference count is touched.
-    Loaded(Guard<Option<Arc<Table>>>),
+    Loaded(Guard<Option<Arc<Opened>>>),
     /// Opened just now.
-    Fresh(Arc<Table>),
+    Fresh(Arc<Opened>),
+}
+
+impl OpenTable {
+    #[inline]
+    fn opened(&self) -> &Opened {
+        match self {
+            Self::Loaded(guard) => guard.as_deref().expect("it was open when this was made"),
+            Self::Fresh(opened) => opened,
+        }
+    }
+
+    /// The index to ask; counts where there should be one.
+    #[inline]
+    fn index(&self) -> Option<&Index> {
+        self.opened().index.as_deref().and_then(Attached::index)
+    }
 }
 
 impl Deref for OpenTable {
     type Target = Table;
     #[inline]
     fn deref(&self) -> &Table {
-        match self {
-            Self::Loaded(guard) => guard.as_deref().expect("it was open when this was made"),
-            Self::Fresh(table) => table,
-        }
+        &self.opened().table
     }
 }
 
 impl From<OpenTable> for Arc<Table> {
     fn from(open: OpenTable) -> Self {
-        match open {
-            OpenTable::Loaded(guard) => Guard::into_inner(guard).expect("it was open when this was made"),
-            OpenTable::Fresh(table) => table,
-        }
+        open.opened().table.clone()
     }
 }
 
@@ -72,7 +89,7 @@ impl TableHandle {
         let file = TableFile {
             path,
             files,
-            table: ArcSwapOption::empty(),
+            open: ArcSwapOption::empty(),
             opening: Mutex::default(),
             recent: AtomicBool::new(false),
             obsolete: AtomicBool::new(false),
@@ -100,7 +117,7 @@ impl TableHandle {
     /// The table, opened if it is not. A failed open is tried again by the next reader.
     #[inline]
     pub(crate) fn get(&self, context: &TableContext) -> Result<OpenTable> {
-        let guard = self.file.table.load();
+        let guard = self.file.open.load();
         if guard.is_none() {
             return self.open(context).map(OpenTable::Fresh);
         }
@@ -112,8 +129,7 @@ impl TableHandle {
     #[inline]
     pub(crate) fn find(&self, context: &TableContext, probe: &Probe<'_>) -> Result<Found> {
         let table = self.get(context)?;
-        let attached = self.file.index.load();
-        let index = attached.as_deref().and_then(Attached::index);
+        let index = table.index();
         let found = table.get(index, probe);
         if let Some(index) = index
             && index.is_refuted()
@@ -126,9 +142,8 @@ impl TableHandle {
     /// The same for many keys, in their order.
     pub(crate) fn find_many(&self, context: &TableContext, probes: &[Probe<'_>]) -> Result<Vec<Found>> {
         let table = self.get(context)?;
-        let attached = self.file.index.load();
         let mut found = Vec::with_capacity(probes.len());
-        let Some(index) = attached.as_deref().and_then(Attached::index) else {
+        let Some(index) = table.index() else {
             for probe in probes {
                 found.push(table.get(None, probe)?);
             }
@@ -144,7 +159,14 @@ impl TableHandle {
     #[cold]
     fn let_go_of(&self, index: &Index, context: &TableContext) {
         self.file.index.detach_refuted(index.counters());
+        self.file.show_index();
         context.ask_for_indexes();
+    }
+
+    /// Puts an index, or the lack of one, in the place of what there is.
+    pub(crate) fn attach(&self, attached: Option<Attached>) {
+        self.file.index.attach(attached);
+        self.file.show_index();
     }
 
     /// Its index, or why it has none.
@@ -158,26 +180,30 @@ impl TableHandle {
     }
 
     #[cold]
-    fn open(&self, context: &TableContext) -> Result<Arc<Table>> {
+    fn open(&self, context: &TableContext) -> Result<Arc<Opened>> {
         let opened = self.open_by_itself(context);
         context.notices.tell();
         opened
     }
 
-    fn open_by_itself(&self, context: &TableContext) -> Result<Arc<Table>> {
+    fn open_by_itself(&self, context: &TableContext) -> Result<Arc<Opened>> {
         let _one_opener = lock(&self.file.opening);
-        if let Some(table) = self.file.table.load_full() {
-            return Ok(table);
+        if let Some(opened) = self.file.open.load_full() {
+            return Ok(opened);
         }
         let table = Arc::new(Table::open(context, &self.file.path, &self.meta)?);
-        self.file.table.store(Some(table.clone()));
-        context.open_tables.opened(&self.file, table.handle_bytes());
-        Ok(table)
+        let handle_bytes = table.handle_bytes();
+        let opened = Arc::new(Opened { table, index: self.file.index.attached() });
+        self.file.open.store(Some(opened.clone()));
+        // An index that came meanwhile was not seen by `attached`, and saw no open table.
+        self.file.show_index();
+        context.open_tables.opened(&self.file, handle_bytes);
+        Ok(opened)
     }
 
     /// The table if it is open.
     pub(crate) fn opened(&self) -> Option<Arc<Table>> {
-        self.file.table.load_full()
+        self.file.open.load().as_ref().map(|opened| opened.table.clone())
     }
 
     /// Bytes of memory it takes while its table is not open.
@@ -209,14 +235,28 @@ impl TableFile {
     }
 
     /// Lets go of the open table, unless somebody holds it, whom that would not help.
-    pub(super) fn let_go(&self) -> Option<Arc<Table>> {
-        let open = self.table.load_full()?;
-        // This one, and the one that is stored.
-        if Arc::strong_count(&open) > 2 { None } else { self.table.swap(None) }
+    pub(super) fn let_go(&self) -> Option<Arc<Opened>> {
+        let open = self.open.load_full()?;
+        if Arc::strong_count(&open.table) > 1 { None } else { self.open.swap(None) }
     }
 
     pub(super) fn is_open(&self) -> bool {
-        self.table.load().is_some()
+        self.open.load().is_some()
+    }
+
+    /// Lets readers of the open table see the index that is attached now.
+    fn show_index(&self) {
+        loop {
+            let open = self.open.load();
+            let Some(opened) = &*open else { return };
+            let index = self.index.attached();
+            if index.as_ref().map(Arc::as_ptr) == opened.index.as_ref().map(Arc::as_ptr) {
+                return;
+            }
+            let next = Arc::new(Opened { table: opened.table.clone(), index });
+            // Whoever is quicker may have seen an older index: look again.
+            let _ = self.open.compare_and_swap(&open, Some(next));
+        }
     }
 }
 

@@ -6,8 +6,7 @@
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, Weak};
 
-use super::handle::TableFile;
-use super::reader::Table;
+use super::handle::{Opened as OpenedTable, TableFile};
 use crate::sync::lock;
 
 /// The open tables of a store.
@@ -41,7 +40,7 @@ impl OpenTables {
     pub(super) fn opened(&self, file: &Arc<TableFile>, bytes: u64) {
         let mut queue = lock(&self.queue);
         queue.push(Opened { file: Arc::downgrade(file), bytes });
-        let mut gone: Vec<Arc<Table>> = Vec::new();
+        let mut gone: Vec<Arc<OpenedTable>> = Vec::new();
         // The first round finds those that were not read; what is left after the second is being
         // read.
         for _ in 0..2 * queue.opened.len() {
@@ -52,7 +51,7 @@ impl OpenTables {
             let Some(oldest) = queue.pop() else { break };
             let Some(file) = oldest.file.upgrade().filter(|file| file.is_open()) else { continue };
             match if file.was_read() { None } else { file.let_go() } {
-                Some(table) => gone.push(table),
+                Some(opened) => gone.push(opened),
                 None => queue.push(oldest),
             }
         }
