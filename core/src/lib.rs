@@ -63,6 +63,7 @@ mod storage;
 mod store;
 mod sync;
 mod table;
+mod tally;
 mod transfer;
 mod upkeep;
 mod value;

@@ -1,10 +1,8 @@
 //! What came of an index's answers.
 
-use std::sync::atomic::{AtomicU64, Ordering};
-
 use serde::Serialize;
 
-use crate::table::this_shard;
+use crate::tally::Tally;
 
 /// What came of one lookup.
 #[derive(Clone, Copy, Debug)]
@@ -24,16 +22,10 @@ pub(crate) enum Outcome {
 }
 
 const OUTCOMES: usize = 6;
-const SHARDS: usize = 32;
 
-/// Two cache lines, because processors fetch them in pairs.
+/// Counts of one format in one store.
 #[derive(Debug, Default)]
-#[repr(align(128))]
-struct Shard([AtomicU64; OUTCOMES]);
-
-/// Counts of one format in one store, a line of their own for each thread.
-#[derive(Debug, Default)]
-pub(crate) struct IndexCounters([Shard; SHARDS]);
+pub(crate) struct IndexCounters(Tally<OUTCOMES>);
 
 /// What came of the answers of one format's indexes since the store was opened.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
@@ -64,14 +56,12 @@ pub struct IndexCounts {
 impl IndexCounters {
     #[inline]
     pub(crate) fn count(&self, outcome: Outcome) {
-        self.0[this_shard() % SHARDS].0[outcome as usize].fetch_add(1, Ordering::Relaxed);
+        self.0.count(outcome as usize);
     }
 
     /// The sums; tables and bytes are the caller's.
     pub(crate) fn sum(&self) -> IndexCounts {
-        let sum = |outcome: Outcome| {
-            self.0.iter().map(|shard| shard.0[outcome as usize].load(Ordering::Relaxed)).sum::<u64>()
-        };
+        let sum = |outcome: Outcome| self.0.sum(outcome as usize);
         let (hits, absent, unknown) = (sum(Outcome::Hit), sum(Outcome::Absent), sum(Outcome::Unknown));
         let (false_positives, refuted) = (sum(Outcome::FalsePositive), sum(Outcome::Refuted));
         IndexCounts {

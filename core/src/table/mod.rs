@@ -34,5 +34,4 @@ pub(crate) use orphan::{Condition, examine, greatest_seq, owner};
 pub(crate) use reader::Table;
 pub(crate) use salvage::salvage;
 pub(crate) use source::TableSource;
-pub(crate) use stats::shard as this_shard;
 pub(crate) use writer::{TableOptions, TableWriter};

@@ -1,29 +1,13 @@
-//! Counters of the read path: a line of their own for each thread, so that counting does not
-//! make threads wait for each other.
-
-use std::cell::Cell;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+//! Counters of what reads touch.
 
 use crate::stats::PageStats;
+use crate::tally::Tally;
 
-const SHARDS: usize = 32;
+const COUNTED: usize = 5;
 
 /// What reads touched.
 #[derive(Debug, Default)]
-pub(super) struct ReadStats {
-    shards: [Shard; SHARDS],
-}
-
-/// Two cache lines, because processors fetch them in pairs.
-#[derive(Debug, Default)]
-#[repr(align(128))]
-struct Shard {
-    data: AtomicU64,
-    index: AtomicU64,
-    file: AtomicU64,
-    filtered: AtomicU64,
-    maps_refused: AtomicU64,
-}
+pub(super) struct ReadStats(Tally<COUNTED>);
 
 /// Something to count.
 #[derive(Clone, Copy, Debug)]
@@ -40,49 +24,21 @@ pub(super) enum Counted {
     MapRefused,
 }
 
-thread_local! {
-    static SHARD: Cell<usize> = const { Cell::new(usize::MAX) };
-}
-
-static NEXT_SHARD: AtomicUsize = AtomicUsize::new(0);
-
-/// A number of this thread, below [`SHARDS`].
-#[inline]
-pub(crate) fn shard() -> usize {
-    let mine = SHARD.get();
-    if mine != usize::MAX {
-        return mine;
-    }
-    let new = NEXT_SHARD.fetch_add(1, Ordering::Relaxed) % SHARDS;
-    SHARD.set(new);
-    new
-}
-
 impl ReadStats {
     #[inline]
     pub(super) fn count(&self, what: Counted) {
-        let shard = &self.shards[shard()];
-        let counter = match what {
-            Counted::DataPage => &shard.data,
-            Counted::IndexPage => &shard.index,
-            Counted::FileRead => &shard.file,
-            Counted::Filtered => &shard.filtered,
-            Counted::MapRefused => &shard.maps_refused,
-        };
-        counter.fetch_add(1, Ordering::Relaxed);
+        self.0.count(what as usize);
     }
 
     /// All but what is not counted here.
     pub(super) fn sum(&self) -> PageStats {
-        let sum = |counter: fn(&Shard) -> &AtomicU64| {
-            self.shards.iter().map(|shard| counter(shard).load(Ordering::Relaxed)).sum()
-        };
+        let sum = |what: Counted| self.0.sum(what as usize);
         PageStats {
-            data_reads: sum(|shard| &shard.data),
-            index_reads: sum(|shard| &shard.index),
-            file_reads: sum(|shard| &shard.file),
-            filtered: sum(|shard| &shard.filtered),
-            maps_refused: sum(|shard| &shard.maps_refused),
+            data_reads: sum(Counted::DataPage),
+            index_reads: sum(Counted::IndexPage),
+            file_reads: sum(Counted::FileRead),
+            filtered: sum(Counted::Filtered),
+            maps_refused: sum(Counted::MapRefused),
             ..PageStats::default()
         }
     }
