@@ -23,6 +23,8 @@ mod checkpoint;
 mod clear;
 mod commit;
 mod compaction;
+#[cfg(feature = "conformance")]
+mod conformance;
 mod db;
 mod durable;
 mod error;
@@ -76,11 +78,22 @@ pub mod policy {
 
 /// What a format of somebody else is made of: the contract, and what it is checked by.
 pub mod accessor {
+    pub use kiban_formats::accessor_file::SectionEntry;
+    pub use kiban_formats::describe::Dump;
+    pub use kiban_formats::{FormatError, Kind, Level, PageNo, Problem, SeqNo, SlotNo};
     pub use kiban_indexes::{
         Accessor, AccessorBuilder, AccessorFile, AccessorFormat, Built, Declined, EntryFacts, EntryPlace,
         FileBytes, FormatId, Location, ParamValue, Params, Plan, PointAccessor, Presence, Probe, Residency,
         SectionWriter, TableShape, Version,
     };
+
+    /// The conformance kit: [`check`](conformance::check) in memory,
+    /// [`check_in_store`](conformance::check_in_store) in real stores.
+    #[cfg(feature = "conformance")]
+    pub mod conformance {
+        pub use crate::conformance::check_in_store;
+        pub use kiban_indexes::conformance::{Check, Failure, Failures, Findings, Liar, Report, check};
+    }
 }
 
 pub use batch::WriteBatch;

@@ -5,6 +5,8 @@
 #![deny(unsafe_code)]
 
 mod accessor;
+#[cfg(any(test, feature = "conformance"))]
+pub mod conformance;
 mod contract;
 mod mphf;
 mod ph4;

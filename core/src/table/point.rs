@@ -42,8 +42,6 @@ enum Spot {
 const AT_ONCE: usize = 32;
 /// How many entries are on their way while one is looked at.
 const AHEAD: usize = 8;
-/// A run of more pages than these is not walked through.
-const PAGES_MAX: u32 = 64;
 
 impl Table {
     /// What the table says of a key at a snapshot, by an index if it has one.
@@ -154,7 +152,7 @@ impl Table {
         probe: &Probe<'_>,
     ) -> Result<Found> {
         let (first, last) = (pages.start().0, pages.end().0);
-        if last.checked_sub(first).is_some_and(|more| more < PAGES_MAX) {
+        if last.checked_sub(first).is_some_and(|more| more < Location::RUN_PAGES_MAX) {
             for page in first..=last {
                 match self.look(PageNo(page), Spot::Search, probe)? {
                     Looked::Unproven => {}

@@ -28,7 +28,8 @@ pub enum Location {
         /// Bytes from the start of the page.
         offset: u16,
     },
-    /// Hint: it is somewhere in this run of pages; the engine searches it.
+    /// Hint: it is somewhere in this run of at most [`Location::RUN_PAGES_MAX`] pages; the engine
+    /// searches it.
     Pages {
         /// First page of the run.
         first: PageNo,
@@ -37,6 +38,11 @@ pub enum Location {
     },
     /// Cannot tell: the sorted index answers.
     Unknown,
+}
+
+impl Location {
+    /// Pages of the longest run that is searched. A longer one proves nothing.
+    pub const RUN_PAGES_MAX: u32 = 64;
 }
 
 const _: () = assert!(size_of::<Location>() <= 16);

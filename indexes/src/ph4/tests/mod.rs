@@ -1,3 +1,4 @@
+mod contract;
 mod damage;
 mod golden;
 mod places;
