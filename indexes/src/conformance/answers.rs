@@ -14,7 +14,8 @@ const BATCH_MAX: usize = 70;
 const LONG_BATCHES: [usize; 3] = [128, 1_000, usize::MAX];
 /// Absent keys from which on it is looked whether most are answered as absent.
 const ABSENT_MIN: usize = 100;
-const THREADS: usize = 4;
+const THREADS: usize = 3;
+const ASKS_A_THREAD: usize = 5_000;
 
 /// A question, as an index is asked it.
 pub(super) fn probe<'t>(ask: &Ask<'t>) -> Probe<'t> {
@@ -121,6 +122,10 @@ fn many(accessor: &dyn PointAccessor, asks: &[Ask<'_>], said: &[Location]) -> Re
 }
 
 fn from_threads(accessor: &Accessor, asks: &[Ask<'_>], said: &[Location]) -> Result<(), String> {
+    let (asks, said) = (
+        &asks[asks.len().saturating_sub(ASKS_A_THREAD)..],
+        &said[said.len().saturating_sub(ASKS_A_THREAD)..],
+    );
     thread::scope(|scope| {
         let ask = || scope.spawn(|| same(accessor, asks, said));
         let threads: Vec<_> = (0..THREADS).map(|_| ask()).collect();

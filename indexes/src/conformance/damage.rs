@@ -7,47 +7,51 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use kiban_formats::accessor_file::AccessorHeader;
 
 use super::answers::probe;
-use super::builds::{Made, Maker};
+use super::builds::Maker;
 use super::judge::Judge;
 use super::keys::mix;
 use super::sidecar;
 use super::table::{Ask, Table};
 use crate::accessor::Accessor;
-use crate::contract::{Location, PointAccessor, Residency};
+use crate::contract::{Location, PointAccessor, Probe, Residency};
 
 /// Bits that are flipped in one file, at most: all of a small one.
-const FLIPS_MAX: usize = 12_000;
+const FLIPS_MAX: usize = 10_000;
 /// Bytes that are changed in a section whose checksum is made anew, at most.
-const FORGED_MAX: usize = 400;
+const FORGED_MAX: usize = 200;
 /// Keys that are looked for after each change, at most.
-const ASKS_MAX: usize = 250;
+const ASKS_MAX: usize = 150;
 
 /// A whole file of a table, and what can be done to it.
 pub(super) struct Damage<'a> {
-    pub(super) maker: Maker<'a>,
-    pub(super) table: &'a Table,
-    pub(super) made: &'a Made,
+    maker: Maker<'a>,
+    judge: Judge<'a>,
+    file: &'a [u8],
+    /// The questions to ask of damaged files.
+    asks: Vec<Ask<'a>>,
+    probes: Vec<Probe<'a>>,
 }
 
-impl Damage<'_> {
-    /// The questions to ask of damaged files.
-    fn asks(&self) -> Vec<Ask<'_>> {
-        let asks = self.table.asks();
+impl<'a> Damage<'a> {
+    pub(super) fn new(maker: Maker<'a>, table: &'a Table, file: &'a [u8]) -> Self {
+        let judge = Judge { table, keeps_keys: maker.format.keeps_keys() };
+        let asks = table.asks();
         let every = asks.len() / ASKS_MAX + 1;
-        asks.into_iter().step_by(every).collect()
+        let asks: Vec<_> = asks.into_iter().step_by(every).collect();
+        let probes = asks.iter().map(probe).collect();
+        Self { maker, judge, file, asks, probes }
     }
 
     /// With any bit flipped it does not open, or no promise is broken.
     pub(super) fn flips(&self) -> Result<(), String> {
-        let judge = Judge { table: self.table, keeps_keys: self.maker.format.keeps_keys() };
-        let (asks, mut file) = (self.asks(), self.made.file.clone());
+        let mut file = self.file.to_vec();
         let bits = file.len() * 8;
         // An odd number of bits each time, so that all bits of a byte get their turn.
         let every = (bits / FLIPS_MAX + 1) | 1;
         for bit in (0..bits).step_by(every) {
             file[bit / 8] ^= 1 << (bit % 8);
             if let Ok(accessor) = sidecar::open(self.maker.format, &file, Residency::Mapped) {
-                harmless(&accessor, &judge, &asks).map_err(|what| format!("bit {bit} flipped: {what}"))?;
+                self.harmless(&accessor).map_err(|what| format!("bit {bit} flipped: {what}"))?;
             }
             file[bit / 8] ^= 1 << (bit % 8);
         }
@@ -56,11 +60,10 @@ impl Damage<'_> {
 
     /// Cut anywhere it does not open, or no promise is broken.
     pub(super) fn cuts(&self) -> Result<(), String> {
-        let judge = Judge { table: self.table, keeps_keys: self.maker.format.keeps_keys() };
-        let (asks, file) = (self.asks(), &self.made.file);
+        let file = self.file;
         for cut in (0..file.len()).step_by(file.len() / 2_000 + 1) {
             if let Ok(accessor) = sidecar::open(self.maker.format, &file[..cut], Residency::Mapped) {
-                harmless(&accessor, &judge, &asks).map_err(|what| format!("cut at {cut}: {what}"))?;
+                self.harmless(&accessor).map_err(|what| format!("cut at {cut}: {what}"))?;
             }
         }
         Ok(())
@@ -69,8 +72,8 @@ impl Damage<'_> {
     /// Sections with any contents, and the checksums of these, may be answered in any way, but never
     /// by a panic.
     pub(super) fn forgeries(&self) -> Result<(), String> {
-        let header = sidecar::header(self.maker.format, self.table.keys.len() as u64);
-        let whole = sidecar::sections(&self.made.file).map_err(|error| error.to_string())?;
+        let header = sidecar::header(self.maker.format, self.judge.table.keys.len() as u64);
+        let whole = sidecar::sections(self.file).map_err(|error| error.to_string())?;
         for no in 0..whole.len() {
             let mut sections = whole.clone();
             sections[no].0 = "other".to_owned();
@@ -100,10 +103,11 @@ impl Damage<'_> {
     /// Where the bytes under a map change after all of them were good, nobody can know; but nothing
     /// panics.
     pub(super) fn changes(&self) -> Result<(), String> {
-        let file = &self.made.file;
+        let file = self.file;
         let noise = (0..file.len() as u64).map(|at| mix(50, at) as u8).collect();
         for later in [vec![0; file.len()], vec![0xFF; file.len()], noise] {
-            let map = Arc::new(ChangingMap { now: file.clone(), later, has_changed: AtomicBool::new(false) });
+            let map =
+                Arc::new(ChangingMap { now: file.to_vec(), later, has_changed: AtomicBool::new(false) });
             let read = sidecar::read(file, map.clone()).map_err(|error| error.to_string())?;
             let opened = self.maker.format.open(read, Residency::Mapped);
             let accessor = opened.map_err(|error| error.to_string())?;
@@ -116,28 +120,26 @@ impl Damage<'_> {
 
     /// Asks everything in every way.
     fn ask_all(&self, accessor: &Accessor) {
-        let asks = self.asks();
-        let probes: Vec<_> = asks.iter().map(probe).collect();
-        for probe in &probes {
+        for probe in &self.probes {
             accessor.prefetch(probe.hash);
             accessor.locate(probe);
             accessor.presence(probe);
         }
-        accessor.locate_many(&probes, &mut vec![Location::Unknown; probes.len()]);
+        accessor.locate_many(&self.probes, &mut vec![Location::Unknown; self.probes.len()]);
         accessor.resident_bytes();
     }
-}
 
-fn harmless(accessor: &Accessor, judge: &Judge<'_>, asks: &[Ask<'_>]) -> Result<(), String> {
-    let probes: Vec<_> = asks.iter().map(probe).collect();
-    let mut out = vec![Location::Unknown; probes.len()];
-    accessor.locate_many(&probes, &mut out);
-    for ((ask, probe), many) in asks.iter().zip(&probes).zip(out) {
-        judge.promise(ask, many)?;
-        judge.promise(ask, accessor.locate(probe))?;
-        judge.presence(ask, accessor.presence(probe))?;
+    /// Nothing that it promises is untrue.
+    fn harmless(&self, accessor: &Accessor) -> Result<(), String> {
+        let mut out = vec![Location::Unknown; self.probes.len()];
+        accessor.locate_many(&self.probes, &mut out);
+        for ((ask, probe), many) in self.asks.iter().zip(&self.probes).zip(out) {
+            self.judge.promise(ask, many)?;
+            self.judge.promise(ask, accessor.locate(probe))?;
+            self.judge.presence(ask, accessor.presence(probe))?;
+        }
+        Ok(())
     }
-    Ok(())
 }
 
 /// What can stand in the place of a section.

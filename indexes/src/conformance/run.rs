@@ -143,7 +143,7 @@ impl<'a> Check<'a> {
         let Some(made) = self.make(table, findings) else { return };
         let maker = self.maker();
         findings.check("write", &table.name, || maker.fails(table));
-        let damage = Damage { maker, table, made: &made };
+        let damage = Damage::new(maker, table, &made.file);
         findings.check("flip", &table.name, || damage.flips());
         findings.check("cut", &table.name, || damage.cuts());
         findings.check("forge", &table.name, || damage.forgeries());
