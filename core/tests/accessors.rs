@@ -2,116 +2,54 @@
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking, its helpers too")]
 
+#[path = "common/plain.rs"]
+mod plain;
+
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
+use kiban::accessor::conformance::Liar;
 use kiban::accessor::{
-    Accessor, AccessorBuilder, AccessorFile, AccessorFormat, Built, Declined, EntryFacts, FormatId, Location,
-    Params, Plan, PointAccessor, Probe, Residency, SectionWriter, TableShape,
+    Accessor, AccessorBuilder, AccessorFile, AccessorFormat, Declined, FormatError, FormatId, Params, Plan,
+    Residency, TableShape,
 };
 use kiban::storage::{MemStorage, Storage};
 use kiban::{Db, ErrorKind, Event, IndexPolicy, KeyspaceOptions, Settings};
-use kiban_formats::{FormatError, PageNo};
 
-/// Hash, page and offset of each key, sorted: twenty bytes a key.
-#[derive(Debug)]
-struct Plain {
-    /// It answers with a neighbour's place for one key in so many; 0: never.
-    lies_every: u64,
+use plain::Plain;
+
+/// The format `plain`, which does not like some numbers of keys.
+#[derive(Debug, Default)]
+struct Moody {
     opened: AtomicU64,
 }
 
-impl Plain {
-    fn new(lies_every: u64) -> Arc<Self> {
-        Arc::new(Self { lies_every, opened: AtomicU64::new(0) })
-    }
-}
-
-const ROW: usize = 16;
-
-impl AccessorFormat for Plain {
+impl AccessorFormat for Moody {
     fn id(&self) -> FormatId {
-        FormatId::of_name("plain")
+        Plain.id()
     }
     fn name(&self) -> &str {
-        "plain"
+        Plain.name()
     }
-    fn plan(&self, _: &TableShape, _: &Params) -> Plan {
-        Plan::Scan
+    fn plan(&self, shape: &TableShape, params: &Params) -> Plan {
+        Plain.plan(shape, params)
     }
-    fn builder(&self, shape: &TableShape, _: &Params, _: u64) -> Result<Box<dyn AccessorBuilder>, Declined> {
+    fn builder(
+        &self,
+        shape: &TableShape,
+        params: &Params,
+        seed: u64,
+    ) -> Result<Box<dyn AccessorBuilder>, Declined> {
         match shape.keys {
-            7 => return Err(Declined::new("seven keys are unlucky")),
+            7 => Err(Declined::new("seven keys are unlucky")),
             13 => panic!("thirteen keys are worse"),
-            _ => {}
+            _ => Plain.builder(shape, params, seed),
         }
-        Ok(Box::new(PlainBuilder(Vec::new())))
     }
     fn open(&self, file: AccessorFile, residency: Residency) -> Result<Accessor, FormatError> {
         self.opened.fetch_add(1, Ordering::Relaxed);
-        let rows = file.section("rows")?;
-        Ok(Accessor::Plugin(Box::new(PlainIndex { file, rows, residency, lies_every: self.lies_every })))
-    }
-}
-
-struct PlainBuilder(Vec<[u8; ROW]>);
-
-impl AccessorBuilder for PlainBuilder {
-    fn add(&mut self, entry: &EntryFacts<'_>) -> Result<(), Declined> {
-        if entry.newest {
-            let mut row = [0; ROW];
-            row[..8].copy_from_slice(&entry.hash.to_be_bytes());
-            row[8..12].copy_from_slice(&entry.page.0.to_be_bytes());
-            row[12..14].copy_from_slice(&entry.offset.to_be_bytes());
-            self.0.push(row);
-        }
-        Ok(())
-    }
-    fn memory_bytes(&self) -> usize {
-        self.0.capacity() * ROW
-    }
-    fn estimate_bytes(&self) -> u64 {
-        (self.0.len() * ROW) as u64
-    }
-    fn finish(mut self: Box<Self>, out: &mut dyn SectionWriter) -> Result<Built, Declined> {
-        self.0.sort_unstable();
-        out.section("rows")?;
-        for row in &self.0 {
-            out.write(row)?;
-        }
-        Ok(Built::new(self.0.len() as u64, Vec::new()))
-    }
-}
-
-#[derive(Debug)]
-struct PlainIndex {
-    file: AccessorFile,
-    rows: std::ops::Range<usize>,
-    residency: Residency,
-    lies_every: u64,
-}
-
-impl PointAccessor for PlainIndex {
-    fn locate(&self, probe: &Probe<'_>) -> Location {
-        let (rows, _) = self.file.bytes()[self.rows.clone()].as_chunks::<ROW>();
-        let hash = probe.hash.to_be_bytes();
-        let mut at = rows.partition_point(|row| row[..8] < hash[..]);
-        if self.lies_every > 0 && probe.hash.is_multiple_of(self.lies_every) {
-            at = (at + 1) % rows.len();
-        } else if rows.get(at).is_none_or(|row| row[..8] != hash) {
-            return Location::Absent;
-        }
-        let number = |range: std::ops::Range<usize>| {
-            rows[at][range].iter().fold(0_u32, |number, byte| number << 8 | u32::from(*byte))
-        };
-        Location::Entry { page: PageNo(number(8..12)), offset: number(12..14) as u16 }
-    }
-    fn resident_bytes(&self) -> usize {
-        if self.residency == Residency::Resident { self.file.len() } else { 0 }
-    }
-    fn rejects_absent(&self) -> bool {
-        true
+        Plain.open(file, residency)
     }
 }
 
@@ -135,23 +73,28 @@ fn small() -> Settings {
 
 struct Opened {
     db: Db,
-    format: Arc<Plain>,
+    format: Arc<Moody>,
     events: Arc<Mutex<Vec<Event>>>,
 }
 
-fn open(disk: &MemStorage, lies_every: u64, settings: Settings, policy: IndexPolicy) -> Opened {
-    let format = Plain::new(lies_every);
+fn open(disk: &MemStorage, settings: Settings, policy: IndexPolicy) -> Opened {
+    let format = Arc::new(Moody::default());
+    let (db, events) = open_with(disk, format.clone(), settings, policy);
+    Opened { db, format, events }
+}
+
+fn open_with(
+    disk: &MemStorage,
+    format: Arc<dyn AccessorFormat>,
+    settings: Settings,
+    policy: IndexPolicy,
+) -> (Db, Arc<Mutex<Vec<Event>>>) {
     let events = Arc::new(Mutex::new(Vec::new()));
     let heard = events.clone();
-    let db = Db::builder(dir())
-        .storage(Arc::new(disk.clone()))
-        .settings(settings)
-        .register(format.clone())
-        .index_policy(policy)
-        .on_event(Arc::new(move |event| heard.lock().unwrap().push(event.clone())))
-        .open()
-        .unwrap();
-    Opened { db, format, events }
+    let builder = Db::builder(dir()).storage(Arc::new(disk.clone())).settings(settings);
+    let builder = builder.register(format).index_policy(policy);
+    let builder = builder.on_event(Arc::new(move |event| heard.lock().unwrap().push(event.clone())));
+    (builder.open().unwrap(), events)
 }
 
 fn always() -> IndexPolicy {
@@ -196,7 +139,7 @@ fn every_table_gets_the_index_and_lookups_go_through_it() {
         for cache_bytes in [8 << 20, 0] {
             let disk = MemStorage::new(1);
             let settings = Settings { mmap_max_level, cache_bytes, ..small() };
-            let Opened { db, format, events } = open(&disk, 0, settings.clone(), always());
+            let Opened { db, format, events } = open(&disk, settings.clone(), always());
             fill(&db);
             let tables: u64 = db.stats().keyspaces[0].levels.iter().map(|level| level.tables).sum();
             assert_eq!(sidecars(&disk).len() as u64, tables);
@@ -211,7 +154,7 @@ fn every_table_gets_the_index_and_lookups_go_through_it() {
             }
             assert_eq!(counts.tables, tables, "{counts:?}");
             assert!(counts.hits > 0 && counts.absent > 0 && counts.refuted == 0 && counts.fallbacks == 0);
-            assert_eq!(counts.resident_bytes > 0, cache_bytes > 0);
+            assert_eq!(counts.mapped_bytes > 0, cache_bytes == 0);
             assert!(format.opened.load(Ordering::Relaxed) >= tables);
             assert!(events.lock().unwrap().iter().any(|event| matches!(event, Event::AccessorBuilt { .. })));
             let report = db.default_keyspace().explain().unwrap();
@@ -219,7 +162,7 @@ fn every_table_gets_the_index_and_lookups_go_through_it() {
             assert!(report.iter().all(|table| table.active == "plain"), "{report:?}");
             db.close().unwrap();
             // What was built is taken again.
-            let Opened { db, events, .. } = open(&disk, 0, settings, always());
+            let Opened { db, events, .. } = open(&disk, settings, always());
             db.wait_idle().unwrap();
             check(&db);
             assert!(events.lock().unwrap().iter().all(|event| !matches!(event, Event::AccessorBuilt { .. })));
@@ -232,7 +175,7 @@ fn every_table_gets_the_index_and_lookups_go_through_it() {
 #[test]
 fn a_sidecar_that_cannot_be_used_costs_no_answer_and_is_built_anew() {
     let disk = MemStorage::new(1);
-    let Opened { db, .. } = open(&disk, 0, small(), always());
+    let Opened { db, .. } = open(&disk, small(), always());
     fill(&db);
     db.close().unwrap();
     drop(db);
@@ -250,7 +193,7 @@ fn a_sidecar_that_cannot_be_used_costs_no_answer_and_is_built_anew() {
         let disk = disk.fork();
         disk.set_bytes(&paths[0], damage);
         disk.remove(&paths[2]).unwrap();
-        let Opened { db, events, .. } = open(&disk, 0, small(), always());
+        let Opened { db, events, .. } = open(&disk, small(), always());
         check(&db);
         db.wait_idle().unwrap();
         check(&db);
@@ -270,14 +213,16 @@ fn a_sidecar_that_cannot_be_used_costs_no_answer_and_is_built_anew() {
 #[test]
 fn an_index_that_lies_changes_no_answer_and_is_let_go() {
     let disk = MemStorage::new(1);
-    for lies_every in [1, 3, 50] {
-        let Opened { db, .. } = open(&disk.fork(), lies_every, small(), always());
+    for one_in in [1, 3, 50] {
+        let liar = Arc::new(Liar::new(Arc::new(Plain), 1).one_in(one_in));
+        let (db, _) = open_with(&disk.fork(), liar.clone(), small(), IndexPolicy::always("liar"));
         fill(&db);
         for _ in 0..3 {
             check(&db);
             db.wait_idle().unwrap();
         }
-        let counts = db.stats().accessors["plain"].clone();
+        assert!(liar.told() > 0);
+        let counts = db.stats().accessors["liar"].clone();
         assert!(counts.refuted > 0, "{counts:?}");
         assert!(counts.fallbacks > 0, "it is no longer asked: {counts:?}");
         let explained = db.default_keyspace().explain().unwrap();
@@ -288,7 +233,7 @@ fn an_index_that_lies_changes_no_answer_and_is_let_go() {
 #[test]
 fn a_sidecar_goes_with_its_table_and_a_policy_is_swapped_without_touching_data() {
     let disk = MemStorage::new(1);
-    let Opened { db, .. } = open(&disk, 0, small(), IndexPolicy::sorted_only());
+    let Opened { db, .. } = open(&disk, small(), IndexPolicy::sorted_only());
     fill(&db);
     assert!(sidecars(&disk).is_empty());
     let space = db.default_keyspace();
@@ -314,7 +259,7 @@ fn a_sidecar_goes_with_its_table_and_a_policy_is_swapped_without_touching_data()
 #[test]
 fn a_format_may_decline_and_says_why() {
     let disk = MemStorage::new(1);
-    let Opened { db, .. } = open(&disk, 0, small(), always());
+    let Opened { db, .. } = open(&disk, small(), always());
     let space = db.default_keyspace();
     (0..7).for_each(|no| space.put(key(no), b"v").unwrap());
     db.flush().unwrap();
@@ -327,7 +272,7 @@ fn a_format_may_decline_and_says_why() {
 
 #[test]
 fn a_format_that_panics_has_no_index_and_nobody_waits_for_it() {
-    let Opened { db, events, .. } = open(&MemStorage::new(1), 0, small(), always());
+    let Opened { db, events, .. } = open(&MemStorage::new(1), small(), always());
     let space = db.default_keyspace();
     (0..13).for_each(|no| space.put(key(no), b"v").unwrap());
     db.flush().unwrap();
@@ -341,7 +286,7 @@ fn a_format_that_panics_has_no_index_and_nobody_waits_for_it() {
 #[test]
 fn snapshots_read_older_versions_past_the_place_of_the_newest() {
     let disk = MemStorage::new(1);
-    let Opened { db, .. } = open(&disk, 0, small(), always());
+    let Opened { db, .. } = open(&disk, small(), always());
     let space = db.default_keyspace();
     let mut snapshots = Vec::new();
     for version in 0..40_u32 {
@@ -361,7 +306,7 @@ fn snapshots_read_older_versions_past_the_place_of_the_newest() {
 #[test]
 fn an_open_without_the_format_of_a_stored_policy_names_the_keyspace() {
     let disk = MemStorage::new(1);
-    let Opened { db, .. } = open(&disk, 0, small(), IndexPolicy::sorted_only());
+    let Opened { db, .. } = open(&disk, small(), IndexPolicy::sorted_only());
     db.keyspace_with("own", KeyspaceOptions::default().index_policy(always())).unwrap();
     db.close().unwrap();
     drop(db);
