@@ -83,8 +83,8 @@ pub mod accessor {
     pub use kiban_formats::{FormatError, Kind, Level, PageNo, Problem, SeqNo, SlotNo};
     pub use kiban_indexes::{
         Accessor, AccessorBuilder, AccessorFile, AccessorFormat, Built, Declined, EntryFacts, EntryPlace,
-        FileBytes, FormatId, Location, ParamValue, Params, Plan, PointAccessor, Presence, Probe, Residency,
-        SectionWriter, TableShape, Version,
+        FileBytes, FormatId, Location, ParamValue, Params, Plan, PointAccessor, Presence, Probe, Registry,
+        RegistryError, Residency, SectionWriter, TableShape, Version,
     };
 
     /// The conformance kit: [`check`](conformance::check) in memory,

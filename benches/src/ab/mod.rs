@@ -13,7 +13,7 @@ mod writes;
 
 pub use error::AbError;
 pub use options::{
-    AUTO_PAIRS_MIN, AbOptions, CACHE_MIB_DEFAULT, CACHE_MIB_MAX, N_DEFAULT, N_MAX, PAIRS_MAX, PAIRS_MIN,
-    SEED_DEFAULT, TIME_BOX_DEFAULT, Trials,
+    ACCESSORS_DEFAULT, AUTO_PAIRS_MIN, AbOptions, CACHE_MIB_DEFAULT, CACHE_MIB_MAX, N_DEFAULT, N_MAX,
+    PAIRS_MAX, PAIRS_MIN, SEED_DEFAULT, TIME_BOX_DEFAULT, Trials,
 };
 pub use run::{AbReport, Progress, run};

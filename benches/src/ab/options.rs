@@ -2,7 +2,10 @@
 
 use std::path::PathBuf;
 use std::str::FromStr;
+use std::sync::Arc;
 use std::time::Duration;
+
+use kiban::accessor::AccessorFormat;
 
 use crate::input::Records;
 
@@ -27,13 +30,19 @@ pub const CACHE_MIB_DEFAULT: u64 = kiban::defaults::CACHE_BYTES >> 20;
 /// Most MiB of cache; the engine refuses more.
 pub const CACHE_MIB_MAX: u64 = kiban::defaults::BYTES_MAX >> 20;
 
+/// Default of [`AbOptions::accessors`].
+pub const ACCESSORS_DEFAULT: [&str; 2] = ["sorted", "ph4"];
+
 /// What to measure. An empty list means the default.
 #[derive(Clone, Debug)]
 pub struct AbOptions {
     /// The user's own records, for the shape `file`; `None`: the shipped places.
     pub input: Option<Records>,
-    /// Accessor names, the baseline first. Default: `sorted`.
+    /// Accessor names, the baseline first; `all` is every one. A name that stands there twice is
+    /// measured twice. Default: [`ACCESSORS_DEFAULT`]; of writes `sorted`.
     pub accessors: Vec<String>,
+    /// Formats beside Kiban's own: `accessors` may name them.
+    pub formats: Vec<Arc<dyn AccessorFormat>>,
     /// Which work: `w1`, reads of the shape `w1`; `w6`, writes. Default: reads.
     pub workload: Option<String>,
     /// Input shapes. Default: `file` if there is an input, else `w1` if there is a workload, else
@@ -77,6 +86,7 @@ impl Default for AbOptions {
         Self {
             input: None,
             accessors: Vec::new(),
+            formats: Vec::new(),
             workload: None,
             shapes: Vec::new(),
             n: None,

@@ -48,7 +48,8 @@ impl Run<'_> {
         fs::remove_dir_all(dir).map_err(|error| AbError::io(dir, error))
     }
 
-    /// Builds one data copy for Kiban and one for each control; accessors stand beside one copy.
+    /// Loads the records once for Kiban and once for each control; the stores of accessors have links
+    /// to the same tables.
     pub(super) fn load(
         &mut self,
         dir: &Path,
@@ -56,24 +57,27 @@ impl Run<'_> {
         layout: Layout,
     ) -> Result<Vec<Duration>, AbError> {
         let load = Load { set, layout, seed: self.settled.seed };
-        let mut built: Vec<(String, Duration)> = Vec::new();
+        let mut loaded: Vec<(String, Duration)> = Vec::new();
+        let mut built = Vec::new();
         self.on_core(Pin::leave_core)?;
         for family in &self.settled.families {
-            let name = family.dir_name();
-            let took = match built.iter().find(|(copy, _)| *copy == name) {
+            let name = family.data_name();
+            let data = dir.join(&name);
+            let took = match loaded.iter().find(|(copy, _)| *copy == name) {
                 Some((_, took)) => *took,
                 None => {
-                    let copy = dir.join(&name);
-                    fs::create_dir_all(&copy).map_err(|error| AbError::io(&copy, error))?;
-                    let took = family.build(&copy, &load)?;
-                    read_files(&copy).map_err(|error| AbError::io(&copy, error))?;
+                    fs::create_dir_all(&data).map_err(|error| AbError::io(&data, error))?;
+                    let took = family.build(&data, &load)?;
+                    loaded.push((name, took));
                     took
                 }
             };
-            built.push((name, took));
+            let own = dir.join(family.dir_name());
+            built.push(took + family.make(&data, &own)?);
+            read_files(&own).map_err(|error| AbError::io(&own, error))?;
         }
         self.on_core(Pin::take_core)?;
-        Ok(built.into_iter().map(|(_, took)| took).collect())
+        Ok(built)
     }
 
     /// Measures all stages with one cache size and read mode.
@@ -126,7 +130,10 @@ impl Run<'_> {
 fn note_sizes(cell: &mut Cell, store: &dyn Store, built: Duration) {
     let sizes = store.sizes();
     cell.build_ns_per_key = Some(built.as_nanos() as f64 / cell.n as f64);
-    cell.disk_bytes = DiskBytes { table: sizes.table_bytes, ..DiskBytes::default() };
+    cell.disk_bytes =
+        DiskBytes { table: sizes.table_bytes, accessor: sizes.accessor_bytes, ..DiskBytes::default() };
+    cell.bytes_per_key = sizes.accessor_bytes.map(|bytes| bytes as f64 / cell.n as f64);
+    cell.fallbacks = sizes.fallbacks;
     cell.resident_bytes = sizes.resident_bytes;
 }
 

@@ -4,10 +4,10 @@ use std::time::Duration;
 
 use super::AbError;
 use super::options::{
-    AbOptions, CACHE_MIB_DEFAULT, CACHE_MIB_MAX, N_DEFAULT, N_MAX, PAIRS_MAX, PAIRS_MIN, SEED_DEFAULT,
-    TIME_BOX_DEFAULT, Trials,
+    ACCESSORS_DEFAULT, AbOptions, CACHE_MIB_DEFAULT, CACHE_MIB_MAX, N_DEFAULT, N_MAX, PAIRS_MAX, PAIRS_MIN,
+    SEED_DEFAULT, TIME_BOX_DEFAULT, Trials,
 };
-use crate::engine::{Family, Layout};
+use crate::engine::{Accessor, Family, Layout, SORTED, known};
 use crate::plan::Stage;
 use crate::writes::WriteStage;
 
@@ -18,7 +18,7 @@ const CONTROLS: [&str; 2] = ["lmdb", "fjall"];
 /// Names that the design has and this build does not, by option: they get another sentence than
 /// a misspelt name.
 const LATER: &[(&str, &[&str])] = &[
-    ("accessors", &["ph2", "ph3", "ph4", "btree", "kvi", "lemon", "all"]),
+    ("accessors", &["ph2", "ph3", "btree", "kvi", "lemon", "bt", "lines", "shards"]),
     ("shape", &["uniform", "uniform8", "decimal", "url", "path", "contract-slot", "contract-hashed"]),
     ("stages", &["scan", "cold"]),
     ("controls", &["sqlite", "redb", "rocksdb"]),
@@ -184,9 +184,20 @@ impl AbOptions {
 
     /// Kiban with each accessor, then the other stores.
     fn families(&self, workload: Workload) -> Result<Vec<Family>, AbError> {
-        let accessors: Vec<&str> = named("accessors", &self.accessors, &["sorted"], &[("sorted", "sorted")])?;
-        let accessors = accessors.into_iter().map(|name| Family::Kiban(name.to_owned()));
-        Ok(accessors.chain(self.controls(workload)?).collect())
+        let accessors =
+            Accessor::all(&self.accessor_names(workload), &self.formats).map_err(|(name, known)| {
+                unknown("accessors", &name, known.iter().map(String::as_str).collect())
+            })?;
+        Ok(accessors.into_iter().map(Family::Kiban).chain(self.controls(workload)?).collect())
+    }
+
+    fn accessor_names(&self, workload: Workload) -> Vec<String> {
+        match (&*self.accessors, workload) {
+            ([], Workload::Reads) => ACCESSORS_DEFAULT.map(str::to_owned).to_vec(),
+            ([], Workload::Writes) => vec![SORTED.to_owned()],
+            ([all], _) if all == "all" => known(&self.formats),
+            (named, _) => named.to_vec(),
+        }
     }
 
     #[cfg(feature = "controls")]
@@ -273,7 +284,8 @@ mod tests {
         assert_eq!(settled.shapes, [Shape::File, Shape::W1]);
         assert_eq!(settled.stages, Stages::Reads(Stage::ALL.to_vec()));
         assert_eq!((settled.n, settled.layouts), (N_DEFAULT, vec![Layout::Bulk]));
-        assert_eq!(settled.families, [Family::Kiban("sorted".to_owned())]);
+        let names: Vec<&str> = settled.families.iter().map(Family::name).collect();
+        assert_eq!(names, ACCESSORS_DEFAULT);
     }
 
     #[test]
@@ -288,13 +300,13 @@ mod tests {
         let standard = AbOptions::default;
         let bad = [
             (
-                "--accessors: `ph4` is not built",
-                AbOptions { accessors: names(&["sorted", "ph4"]), ..standard() },
+                "--accessors: `ph3` is not built",
+                AbOptions { accessors: names(&["sorted", "ph3"]), ..standard() },
             ),
             ("--accessors: `x` is not known", AbOptions { accessors: names(&["x"]), ..standard() }),
             (
-                "--accessors: `sorted` is named twice",
-                AbOptions { accessors: names(&["sorted", "sorted"]), ..standard() },
+                "--layout: `bulk` is named twice",
+                AbOptions { layouts: names(&["bulk", "bulk"]), ..standard() },
             ),
             ("--shape: `url` is not built", AbOptions { shapes: names(&["url"]), ..standard() }),
             ("--layout: `sorted` is not known", AbOptions { layouts: names(&["sorted"]), ..standard() }),
@@ -353,7 +365,10 @@ mod tests {
             let families = options.settle().unwrap().families;
             families.iter().map(|family| family.name().to_owned()).collect::<Vec<_>>()
         };
-        assert_eq!(named("w1"), ["sorted", "control:lmdb", "control:lmdb-reused-txn", "control:fjall"]);
+        assert_eq!(
+            named("w1"),
+            ["sorted", "ph4", "control:lmdb", "control:lmdb-reused-txn", "control:fjall"]
+        );
         assert_eq!(named("w6"), ["sorted", "control:lmdb", "control:fjall"]);
     }
 

@@ -58,7 +58,10 @@ impl StageRun<'_> {
         let plan = Plan::new(set, self.stage, self.stage.calls(set.len()), self.rules.seed);
         let (mut checked, mut failures) = (Vec::new(), Vec::new());
         for engine in engines.iter_mut() {
-            let result = check(*engine, &plan, set);
+            let result = match engine.unready() {
+                Some(problem) => Err(Failure::Error(problem)),
+                None => check(*engine, &plan, set),
+            };
             checked.push(result.as_ref().ok().copied());
             failures.push(result.err());
         }

@@ -6,14 +6,14 @@ use std::time::{Duration, Instant};
 #[cfg(feature = "controls")]
 use super::controls::Control;
 use super::load::Load;
-use super::{Opening, Store, kiban_store};
+use super::{Accessor, Opening, Store, kiban_store};
 use crate::ab::AbError;
 
 /// A kind of store, one name in reports.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub(crate) enum Family {
     /// Kiban with this accessor.
-    Kiban(String),
+    Kiban(Accessor),
     /// Another store.
     #[cfg(feature = "controls")]
     Control(Control),
@@ -23,16 +23,25 @@ impl Family {
     /// Its name in reports.
     pub(crate) fn name(&self) -> &str {
         match self {
-            Self::Kiban(accessor) => accessor,
+            Self::Kiban(accessor) => accessor.label(),
             #[cfg(feature = "controls")]
             Self::Control(control) => control.name(),
         }
     }
 
-    /// Name of the directory of its data. Accessors stand beside one copy; a control has its own.
-    pub(crate) fn dir_name(&self) -> String {
+    /// Name of the directory into which the records are loaded: all accessors have the same.
+    pub(crate) fn data_name(&self) -> String {
         match self {
             Self::Kiban(_) => "kiban".to_owned(),
+            #[cfg(feature = "controls")]
+            Self::Control(_) => self.dir_name(),
+        }
+    }
+
+    /// Name of the directory of its store.
+    pub(crate) fn dir_name(&self) -> String {
+        match self {
+            Self::Kiban(accessor) => format!("kiban-{}", accessor.label()),
             #[cfg(feature = "controls")]
             Self::Control(control) => control.name().replace(':', "-"),
         }
@@ -47,6 +56,16 @@ impl Family {
             Self::Control(control) => control.build(dir, load).map_err(|problem| self.trouble(problem))?,
         }
         Ok(began.elapsed())
+    }
+
+    /// Makes the store from what was loaded into `data`: an accessor gets links to the same tables,
+    /// and its own files beside them. Tells how long the latter took.
+    pub(crate) fn make(&self, data: &Path, dir: &Path) -> Result<Duration, AbError> {
+        match self {
+            Self::Kiban(accessor) => Ok(kiban_store::make(data, dir, accessor)?),
+            #[cfg(feature = "controls")]
+            Self::Control(_) => Ok(Duration::ZERO),
+        }
     }
 
     /// Opens a store; a new one if there is none.

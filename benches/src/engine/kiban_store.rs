@@ -1,31 +1,32 @@
 //! Kiban through its public interface, as any program would use it.
 
 use std::path::Path;
+use std::time::{Duration, Instant};
 
 use kiban::defaults::BYTES_MAX;
-use kiban::{Db, Durability, Keyspace, Settings, WriteBatch};
+use kiban::{Db, Durability, IndexPolicy, Keyspace, Settings, WriteBatch};
 
 use super::load::{Batch, Layout, Load};
-use super::{Engine, Opening, Pages, Sizes, Store};
+use super::{Accessor, Engine, Opening, Pages, Sizes, Store};
 use crate::answers::Answers;
 use crate::plan::{LATEST_RECORDS, Plan, Stage};
 
 /// An open store; its default keyspace holds the records.
 #[derive(Debug)]
 struct KibanStore {
-    name: String,
+    accessor: Accessor,
     db: Db,
     records: Keyspace,
     durability: Durability,
 }
 
-/// Loads records into a new store and closes it.
+/// Loads records into a new store without accessors, and closes it.
 pub(super) fn build(dir: &Path, load: &Load<'_>) -> kiban::Result<()> {
     let settings = match load.layout {
         Layout::Bulk => one_run_settings(),
         Layout::Normal => Settings::default(),
     };
-    let db = Db::builder(dir).settings(settings).open()?;
+    let db = Db::builder(dir).settings(settings).index_policy(IndexPolicy::sorted_only()).open()?;
     let records = db.default_keyspace();
     load.in_batches(|batch: &Batch| {
         let mut writes = WriteBatch::new();
@@ -49,16 +50,30 @@ fn one_run_settings() -> Settings {
     }
 }
 
-/// Opens a store; a new one if there is none.
-pub(super) fn open(dir: &Path, name: &str, opening: Opening) -> kiban::Result<Box<dyn Store>> {
+/// Makes a store of the tables of another one, and builds the accessor of each.
+pub(super) fn make(data: &Path, dir: &Path, accessor: &Accessor) -> kiban::Result<Duration> {
+    let db = Db::builder(data).index_policy(IndexPolicy::sorted_only()).open()?;
+    db.checkpoint(dir)?;
+    db.close()?;
+    let began = Instant::now();
+    let db = accessor.builder(dir).open()?;
+    db.wait_idle()?;
+    let took = began.elapsed();
+    db.close()?;
+    Ok(took)
+}
+
+/// Opens a store; a new one if there is none. Accessors of its tables are in use when it returns.
+pub(super) fn open(dir: &Path, accessor: &Accessor, opening: Opening) -> kiban::Result<Box<dyn Store>> {
     let settings = Settings {
         cache_bytes: opening.cache_bytes,
         mmap_max_level: opening.is_mapped.then_some(u32::MAX),
         ..Settings::default()
     };
-    let db = Db::builder(dir).settings(settings).open()?;
-    let records = db.default_keyspace();
-    Ok(Box::new(KibanStore { name: name.to_owned(), records, db, durability: opening.durability }))
+    let db = accessor.builder(dir).settings(settings).open()?;
+    db.wait_idle()?;
+    let (records, durability) = (db.default_keyspace(), opening.durability);
+    Ok(Box::new(KibanStore { accessor: accessor.clone(), records, db, durability }))
 }
 
 impl KibanStore {
@@ -100,7 +115,7 @@ impl KibanStore {
 
 impl Engine for KibanStore {
     fn name(&self) -> &str {
-        &self.name
+        self.accessor.label()
     }
 
     #[inline]
@@ -108,9 +123,13 @@ impl Engine for KibanStore {
         self.answer(plan, call, answers).map_err(|error| error.to_string())
     }
 
+    fn unready(&self) -> Option<String> {
+        self.accessor.unready(&self.db)
+    }
+
     fn pages(&self) -> Option<Pages> {
-        let pages = self.db.stats().pages;
-        Some(Pages { data: pages.data_reads, index: pages.index_reads })
+        let stats = self.db.stats();
+        Some(Pages { data: stats.pages.data_reads, index: stats.pages.index_reads })
     }
 }
 
@@ -140,9 +159,20 @@ impl Store for KibanStore {
     fn sizes(&self) -> Sizes {
         let stats = self.db.stats();
         let levels = stats.keyspaces.iter().flat_map(|keyspace| &keyspace.levels);
+        let format = self.accessor.format();
+        let counts = format.and_then(|name| stats.accessors.get(name));
+        let tables = self.records.explain().unwrap_or_default();
+        let sidecars = tables.iter().flat_map(|table| &table.sidecars);
+        let own = sidecars.filter(|sidecar| Some(&*sidecar.format) == format);
         Sizes {
             table_bytes: Some(levels.map(|level| level.bytes).sum()),
-            resident_bytes: Some(stats.memory.handle_bytes + stats.memory.filter_bytes),
+            resident_bytes: Some(
+                stats.memory.handle_bytes
+                    + stats.memory.filter_bytes
+                    + counts.map_or(0, |counts| counts.resident_bytes),
+            ),
+            accessor_bytes: format.map(|_| own.map(|sidecar| sidecar.bytes).sum()),
+            fallbacks: Some(counts.map_or(0, |counts| counts.fallbacks + counts.unknown)),
         }
     }
 

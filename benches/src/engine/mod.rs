@@ -3,6 +3,7 @@
 //! A [`Family`] makes stores of one kind: it builds one from a set of records and opens it under
 //! the settings of a cell. A [`Store`] is an [`Engine`] that can be written to and read back.
 
+mod accessor;
 #[cfg(feature = "controls")]
 mod controls;
 mod family;
@@ -13,6 +14,7 @@ mod load;
 use crate::answers::Answers;
 use crate::plan::Plan;
 
+pub(crate) use accessor::{Accessor, SORTED, known};
 #[cfg(feature = "controls")]
 pub(crate) use controls::Control;
 pub(crate) use family::Family;
@@ -32,6 +34,11 @@ pub(crate) trait Engine {
 
     /// Answers one call, copied into `answers`, which is empty. `Err` says what went wrong.
     fn call(&mut self, plan: &Plan, call: usize, answers: &mut Answers) -> Result<(), String>;
+
+    /// Why what it says would not be about what its name says; `None`: it would be.
+    fn unready(&self) -> Option<String> {
+        None
+    }
 
     /// Pages touched since it was opened, if it counts them.
     fn pages(&self) -> Option<Pages> {
@@ -72,8 +79,12 @@ pub(crate) struct Opening {
 pub(crate) struct Sizes {
     /// On disk, of all records in their tables.
     pub(crate) table_bytes: Option<u64>,
-    /// That open tables hold in memory beside the cache.
+    /// That open tables and accessors hold in memory beside the cache.
     pub(crate) resident_bytes: Option<u64>,
+    /// On disk, of all accessor files in use.
+    pub(crate) accessor_bytes: Option<u64>,
+    /// Lookups that the accessor could not answer.
+    pub(crate) fallbacks: Option<u64>,
 }
 
 /// Pages that an engine touched.

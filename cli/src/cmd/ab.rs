@@ -26,7 +26,7 @@ use crate::progress::Progress;
 #[command(after_help = "\
 Examples:
   kiban ab
-  kiban ab --input my.tsv.gz --cache-mib 32 --read mmap --stages point,miss
+  kiban ab --input my.tsv.gz --accessors sorted,ph4 --cache-mib 32 --read mmap --stages point,miss
   kiban ab --shape w1 --n 1000000 --trials 9 --out report
   kiban ab --workload w6 --controls fjall,lmdb
   kiban ab --render report/ab.json --format markdown")]
@@ -56,7 +56,7 @@ pub(crate) struct AbArgs {
     #[arg(long, value_name = "SEED", help_heading = "Input")]
     seed: Option<u64>,
 
-    /// What to measure; the first is the baseline [default: sorted]
+    /// What to measure, `all` is everything; the first is the baseline [default: sorted,ph4; of w6 sorted]
     #[arg(long, value_name = "NAME", value_delimiter = ',', help_heading = "Comparison")]
     accessors: Vec<String>,
     /// Other stores to measure beside: `lmdb`, `fjall`; needs a program built with `--features controls`
@@ -153,6 +153,7 @@ impl AbArgs {
             work_dir: self.work_dir.clone(),
             out: self.out.clone(),
             force: self.force,
+            ..AbOptions::default()
         })
     }
 

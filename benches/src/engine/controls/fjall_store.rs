@@ -136,7 +136,7 @@ impl Store for Fjall {
     }
 
     fn sizes(&self) -> Sizes {
-        Sizes { table_bytes: Some(self.records.disk_space()), resident_bytes: None }
+        Sizes { table_bytes: Some(self.records.disk_space()), ..Sizes::default() }
     }
 
     /// Dropping it stops its threads and lets the directory go.

@@ -166,7 +166,7 @@ impl Store for Lmdb {
     }
 
     fn sizes(&self) -> Sizes {
-        Sizes { table_bytes: self.table_bytes, resident_bytes: None }
+        Sizes { table_bytes: self.table_bytes, ..Sizes::default() }
     }
 
     fn close(mut self: Box<Self>) -> std::result::Result<(), String> {
