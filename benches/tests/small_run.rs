@@ -47,7 +47,7 @@ fn every_accessor_has_a_checked_cell_for_every_input_read_mode_and_stage() {
     let AbReport { report, wrong, .. } = &*SMALL;
     assert_eq!(*wrong, Vec::<String>::new());
     assert!(!SMALL.has_failed_cells());
-    for (accessor, other) in [("sorted", "floor"), ("floor", "sorted")] {
+    for (accessor, other) in [("sorted", "floor"), ("ph4", "sorted"), ("floor", "ph4")] {
         for stage in ["point", "miss", "multiget", "latest"] {
             let cells = cells(report, accessor, stage);
             assert_eq!(cells.len(), 4, "{accessor} {stage}: two inputs, two read modes");
@@ -70,10 +70,20 @@ fn every_accessor_has_a_checked_cell_for_every_input_read_mode_and_stage() {
 #[test]
 fn the_engine_really_read_data_pages_and_the_floor_claims_none() {
     let report = &SMALL.report;
-    for cell in cells(report, "sorted", "point") {
+    for cell in [cells(report, "sorted", "point"), cells(report, "ph4", "point")].concat() {
         let pages = cell.median_of(|trial| trial.data_pages_per_op).unwrap();
         assert!((0.99..1.01).contains(&pages), "one data page a hit, found {pages}");
         assert!(cell.disk_bytes.table > Some(0));
+    }
+    for cell in cells(report, "ph4", "point") {
+        let fences = cell.median_of(|trial| trial.index_pages_per_op).unwrap();
+        assert!(fences < 0.01, "no fence page where the index answers, found {fences}");
+        assert!((3.0..8.0).contains(&cell.bytes_per_key.unwrap()), "{:?}", cell.bytes_per_key);
+        assert_eq!(cell.fallbacks, Some(0));
+    }
+    for cell in cells(report, "ph4", "miss") {
+        let pages = cell.median_of(|trial| trial.data_pages_per_op).unwrap();
+        assert!(pages < 0.02, "an absent key seldom needs a page, found {pages}");
     }
     for cell in cells(report, "floor", "point") {
         assert_eq!(cell.median_of(|trial| trial.data_pages_per_op), None);
@@ -123,7 +133,42 @@ fn the_json_has_every_field_of_the_published_form_and_null_for_what_is_unknown()
         let spread = &cell["ratio_to"]["floor"][measure];
         assert!(spread["median"].is_number() && spread["min"].is_number() && spread["max"].is_number());
     }
-    assert!(cell["fallbacks"].is_null() && cell["disk_bytes"]["accessor"].is_null());
+    assert!(cell["bytes_per_key"].is_null() && cell["disk_bytes"]["accessor"].is_null());
+}
+
+#[test]
+fn an_accessor_that_is_not_in_use_is_a_failed_cell_that_says_why() {
+    let options = AbOptions {
+        input: None,
+        shapes: vec!["w1".to_owned()],
+        cache_mib: vec![0],
+        reads: vec!["pread".to_owned()],
+        stages: vec!["point".to_owned()],
+        ..small(None)
+    };
+    let finished = run(&options, &mut Steps::default()).unwrap();
+    assert!(finished.has_failed_cells() && finished.wrong.is_empty());
+    let cell = cells(&finished.report, "ph4", "point")[0];
+    assert_eq!((cell.status, cell.trials.len()), (Status::Failed, 0));
+    let error = cell.error.as_deref().unwrap();
+    assert!(error.contains("is read by `sorted`: ph4 off"), "{error}");
+    assert_eq!(cells(&finished.report, "sorted", "point")[0].status, Status::Ok);
+}
+
+#[test]
+fn an_accessor_can_be_compared_with_itself() {
+    let options = AbOptions {
+        input: None,
+        accessors: vec!["ph4".to_owned(), "ph4".to_owned()],
+        shapes: vec!["w1".to_owned()],
+        stages: vec!["point".to_owned()],
+        reads: vec!["mmap".to_owned()],
+        ..small(None)
+    };
+    let report = run(&options, &mut Steps::default()).unwrap().report;
+    let cell = cells(&report, "ph4#2", "point")[0];
+    assert_eq!(cell.status, Status::Ok, "{:?}", cell.error);
+    assert!(cell.ratio_to.contains_key("ph4"));
 }
 
 #[test]
