@@ -35,11 +35,12 @@ ab *ARGS:
 controls *ARGS:
     cargo run --release -p kiban-cli --features controls -- ab --controls lmdb,fjall {{ARGS}}
 
-# Writes the annotated golden dumps again; read the difference before committing it.
+# Writes the annotated golden dumps, and the sample report, again; read the difference before committing it.
 golden:
     KIBAN_UPDATE_GOLDEN=1 cargo test -p kiban-formats
     KIBAN_UPDATE_GOLDEN=1 cargo test -p kiban-indexes golden
-    git diff --stat -- formats/golden indexes/golden
+    KIBAN_UPDATE_GOLDEN=1 cargo test -p kiban-benches --lib golden
+    git diff --stat -- formats/golden indexes/golden benches/golden
 
 # Power cuts and sudden deaths over many seeds; goes on where it stopped (`just crash-long 5000000`).
 crash-long seeds="1000000": (seeds-long "crash" "every_death_leaves_a_prefix_of_history" seeds "1000")

@@ -75,7 +75,7 @@ pub struct AbOptions {
     /// Where to build the stores; they are removed at the end. Default: the directory for
     /// temporary files.
     pub work_dir: Option<PathBuf>,
-    /// Where to write `ab.json`, `ab.csv` and `ab.md`; made if missing.
+    /// Where to write `ab.json`, `ab.csv`, `ab.md` and `ab.html`; made if missing.
     pub out: Option<PathBuf>,
     /// Overwrite a report in `out`.
     pub force: bool,

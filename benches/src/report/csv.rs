@@ -3,9 +3,9 @@
 use super::{Cell, Report, Status, text};
 
 const COLUMNS: &str = "accessor,shape,n,layout,cache_mib,read,stage,threads,status,trials,p50_ns,p99_ns,p999_ns,\
-mean_ns,ops_per_s,ratio_to,p50_ratio,p50_ratio_min,p50_ratio_max,noise_floor,min_detectable,verdict,\
+mean_ns,ops_per_s,ratio_to,p50_ratio,p50_ratio_min,p50_ratio_max,p50_ratio_low,p50_ratio_high,noise_floor,min_detectable,verdict,\
 data_pages_per_op,index_pages_per_op,device_bytes_per_op,build_ns_per_key,table_bytes,accessor_bytes,filter_bytes,\
-resident_bytes,checked,error";
+bytes_per_key,resident_bytes,checked,error";
 
 impl Report {
     /// One line a cell and ratio; a cell without ratios has one line. RFC 4180, LF at line ends.
@@ -48,6 +48,8 @@ fn line(cell: &Cell, to: Option<&str>) -> String {
         known(ratio.map(|ratio| ratio.median)),
         known(ratio.map(|ratio| ratio.min)),
         known(ratio.map(|ratio| ratio.max)),
+        known(ratio.map(|ratio| ratio.low)),
+        known(ratio.map(|ratio| ratio.high)),
         known(cell.noise_floor),
         known(cell.min_detectable),
         text::word(cell.verdict).to_owned(),
@@ -58,6 +60,7 @@ fn line(cell: &Cell, to: Option<&str>) -> String {
         known(cell.disk_bytes.table),
         known(cell.disk_bytes.accessor),
         known(cell.disk_bytes.filter),
+        known(cell.bytes_per_key),
         known(cell.resident_bytes),
         known(cell.checked),
         quoted(cell.error.as_deref().unwrap_or_default()),
@@ -88,13 +91,11 @@ mod tests {
         let lines: Vec<&str> = csv.lines().collect();
         assert_eq!(lines.len(), 1 + 2 * 2);
         assert!(lines[1].starts_with(
-            "sorted,w1,1000,bulk,64,mmap,point,1,ok,3,200,400,600,250,2000000,floor,2,1.5,2.5,"
+            "sorted,w1,1000,bulk,64,mmap,point,1,ok,3,200,400,600,250,2000000,floor,2,1.5,2.5,1.75,2.25,"
         ));
-        assert!(
-            lines[1].ends_with(
-                ",0.015,0.02,slower,1,1.25,4096,1000.5,10,20,30,40,70,\"nothing, \"\"really\"\"\""
-            )
-        );
+        assert!(lines[1].ends_with(
+            ",0.015,0.02,slower,1,1.25,4096,1000.5,10,20,30,1.5,40,70,\"nothing, \"\"really\"\"\""
+        ));
     }
 
     #[test]
@@ -107,7 +108,7 @@ mod tests {
         cell.ratio_to.clear();
         let csv = report.csv();
         let (head, line) = csv.trim_end().split_once('\n').unwrap_or_default();
-        assert!(line.starts_with("sorted,w1,1000,bulk,,mmap,point,1,ok,0,,,,,,,,,,0.015,"), "{line}");
+        assert!(line.starts_with("sorted,w1,1000,bulk,,mmap,point,1,ok,0,,,,,,,,,,,,0.015,"), "{line}");
         assert_eq!(line.split(',').count(), head.split(',').count());
     }
 }

@@ -1,13 +1,20 @@
 //! `ab.json`: the types of a report, and what is rendered from it.
 //!
-//! JSON is the source of truth; the table, CSV and Markdown are made from it. A value that is
+//! JSON is the source of truth; the table, CSV, Markdown and the page are made from it. A value that is
 //! not known is `null`, never 0. Times are in nanoseconds, sizes in bytes.
 
 mod csv;
+mod figures;
+mod html;
+mod markup;
+mod notes;
+mod number;
 mod provenance;
 #[cfg(test)]
 mod sample;
 mod schema;
+mod setting;
+mod svg;
 mod text;
 mod write;
 

@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 
 use super::{
-    Cell, ClockFacts, DiskBytes, Provenance, RatioTo, Report, SCHEMA_VERSION, Spread, TrialRow, Verdict,
+    Cell, ClockFacts, DiskBytes, Provenance, RatioTo, Report, SCHEMA_VERSION, Spread, Status, TrialRow,
+    Verdict,
 };
 
 pub(crate) fn report() -> Report {
@@ -12,6 +13,107 @@ pub(crate) fn report() -> Report {
         provenance: provenance(),
         cells: vec![cell("sorted"), cell("floor")],
     }
+}
+
+/// A report with several settings and stages, losses, and a failed and a partial cell. Its numbers
+/// follow from a table of how many times as long as `sorted` each takes.
+pub(crate) fn wide() -> Report {
+    let mut cells = Vec::new();
+    for (read, stages) in [("mmap", &STAGES[..]), ("pread", &STAGES[..2])] {
+        for (stage, base_ns, factors) in stages {
+            for ((accessor, bytes), factor) in ACCESSORS.iter().zip(factors) {
+                let names = ACCESSORS.iter().map(|(name, _)| *name);
+                let ratios: Vec<(&str, f64)> =
+                    names.zip(factors).map(|(name, theirs)| (name, factor / theirs)).collect();
+                cells.push(wide_cell((accessor, read, stage), *bytes, base_ns * factor, &ratios));
+            }
+        }
+    }
+    for cell in &mut cells {
+        match (cell.accessor.as_str(), cell.stage.as_str()) {
+            ("btree", "miss") => {
+                cell.status = Status::Failed;
+                cell.error = Some("wrong answer: key \"k17\": expected absent, got \"ghost\"".to_owned());
+                (cell.verdict, cell.checked) = (Verdict::None, None);
+            }
+            ("ph4", "multiget") => {
+                cell.status = Status::Partial;
+                cell.error = Some("the time box ended after 2 of 5 pairs".to_owned());
+            }
+            _ => {}
+        }
+    }
+    Report { cells, ..report() }
+}
+
+/// Accessors of [`wide`], with their bytes a key.
+const ACCESSORS: [(&str, Option<f64>); 6] = [
+    ("sorted", None),
+    ("ph4", Some(4.25)),
+    ("btree", Some(1.5)),
+    ("control:lmdb", None),
+    ("control:fjall", None),
+    ("floor", None),
+];
+/// Stages of [`wide`]: the p50 of `sorted`, and how many times as long each accessor takes.
+const STAGES: [(&str, f64, [f64; 6]); 4] = [
+    ("point", 800.0, [1.0, 0.5, 0.8, 1.25, 5.0, 0.4]),
+    ("miss", 100.0, [1.0, 0.9, 1.1, 8.0, 3.0, 0.5]),
+    ("multiget", 600.0, [1.0, 0.45, 1.0, 1.5, 6.0, 0.3]),
+    ("latest", 2_000.0, [1.0, 1.02, 1.3, 0.8, 4.0, 0.2]),
+];
+
+fn wide_cell(place: (&str, &str, &str), bytes_per_key: Option<f64>, ns: f64, ratios: &[(&str, f64)]) -> Cell {
+    let (accessor, read, stage) = place;
+    let is_ours = !accessor.starts_with("control:") && accessor != "floor";
+    let first = ratios[0].1;
+    let verdict = match first {
+        ratio if ratio < 0.95 => Verdict::Faster,
+        ratio if ratio > 1.05 => Verdict::Slower,
+        _ => Verdict::Same,
+    };
+    let others = ratios.iter().filter(|(to, _)| *to != accessor || accessor == ACCESSORS[0].0);
+    Cell {
+        error: None,
+        accessor: accessor.to_owned(),
+        n: 1_000_000,
+        read: Some(read.to_owned()),
+        stage: stage.to_owned(),
+        trials: vec![trial(ns), trial(ns * 1.25)],
+        ratio_to: others.map(|(to, ratio)| ((*to).to_owned(), around(*ratio))).collect(),
+        verdict,
+        build_ns_per_key: (accessor != "floor").then_some(700.0 + 10.0 * bytes_per_key.unwrap_or(0.0)),
+        disk_bytes: DiskBytes {
+            table: (accessor != "floor").then_some(300_000_000),
+            accessor: bytes_per_key.map(|bytes| (bytes * 1e6) as u64),
+            filter: is_ours.then_some(1_250_000),
+        },
+        bytes_per_key,
+        bytes_per_key_parts: None,
+        fallbacks: None,
+        ..cell(accessor)
+    }
+}
+
+/// A ratio with intervals that are narrow around it.
+fn around(ratio: f64) -> RatioTo {
+    let part = |part: f64| (ratio * part * 1e4).round() / 1e4;
+    let spread =
+        Spread { median: part(1.0), min: part(0.875), max: part(1.25), low: part(0.95), high: part(1.04) };
+    RatioTo { p50: Some(spread), p99: Some(spread), mean: Some(spread) }
+}
+
+/// [`wide`] as the file that tests of the program read.
+#[test]
+fn the_golden_report_is_the_wide_sample() {
+    let file = concat!(env!("CARGO_MANIFEST_DIR"), "/golden/ab.json");
+    if std::env::var_os("KIBAN_UPDATE_GOLDEN").is_some() {
+        std::fs::write(file, wide().json().unwrap()).unwrap();
+    }
+    let mut golden = Report::from_json(&std::fs::read_to_string(file).unwrap()).unwrap();
+    // New settings of the engine are no reason to write it again.
+    golden.provenance.settings = kiban::Settings::default();
+    assert!(golden == wide(), "run `just golden`");
 }
 
 fn cell(accessor: &str) -> Cell {
@@ -54,7 +156,9 @@ fn trial(p50_ns: f64) -> TrialRow {
         device_bytes_per_op: Some(4096.0),
         steal: Some(0.01),
         other_cpu: Some(0.02),
-        histogram: vec![(100.5, 3), (200.25, 4)],
+        histogram: [(0.5, 5), (0.75, 20), (1.0, 60), (1.5, 90), (2.0, 19), (3.0, 6)]
+            .map(|(part, count)| (p50_ns * part, count))
+            .into(),
     }
 }
 

@@ -1,6 +1,7 @@
 //! The table for people, and the same table in Markdown.
 
-use super::{Cell, Report, Spread, Status, Verdict};
+use super::number::ABSENT;
+use super::{Cell, Report, Spread, Status, Verdict, markup};
 use crate::engine::FLOOR;
 
 /// Columns before the ratios.
@@ -9,23 +10,12 @@ const FACTS: [&str; 11] =
 /// Columns from here on hold numbers, but for the last; so does the one of the records.
 const FIRST_NUMBER: usize = 7;
 const RECORDS: usize = 1;
-const ABSENT: &str = "-";
-
-/// What is written, where something is.
-const WRITES: &str = "write_buffered: puts that reach the operating system before they return; write_sync: puts \
-that reach the device; both of different keys in random order into an empty store. mixed: nine gets, then on \
-average one buffered put over a value, in a copy of the loaded store. Every trial has a store of its own, which \
-is closed, opened again and compared in full.";
-/// How other stores are used, where one is.
-const CONTROLS: &str = "control:lmdb: one read transaction a call, one write transaction a put, buffered with \
-MDB_NOSYNC; control:lmdb-reused-txn: one read transaction for all calls. control:fjall: cache as given; a buffered \
-put is its insert, which hands its journal to the system by itself, a durable one is followed by persist(SyncData). \
-Each control has its own copy of the data; memory maps and caches of LMDB are its own.";
 
 impl Report {
     /// The table for a terminal, with what must be known beside it.
     pub fn table(&self) -> String {
-        let (columns, rows) = (self.columns(), self.rows());
+        let shown = |row: Vec<String>| row.iter().map(|text| markup::line(text)).collect::<Vec<String>>();
+        let (columns, rows) = (shown(self.columns()), self.rows().into_iter().map(shown).collect::<Vec<_>>());
         let width = |column: usize| {
             rows.iter()
                 .map(|row| row[column].chars().count())
@@ -45,20 +35,23 @@ impl Report {
         let mut text = line(&columns);
         rows.iter().for_each(|row| text.push_str(&line(row)));
         text.push('\n');
-        self.notes().iter().for_each(|note| text.push_str(&format!("{note}\n")));
+        self.notes().iter().for_each(|note| text.push_str(&format!("{}\n", markup::line(note))));
         text
     }
 
     /// The same as Markdown.
     pub fn markdown(&self) -> String {
-        let line = |row: &[String]| format!("| {} |\n", row.join(" | ").replace('\n', " "));
+        let line = |row: &[String]| {
+            let cells: Vec<String> = row.iter().map(|text| markup::markdown(text)).collect();
+            format!("| {} |\n", cells.join(" | "))
+        };
         let columns = self.columns();
         let mut text = String::from("# kiban ab\n\n");
         text.push_str(&line(&columns));
         text.push_str(&line(&vec!["---".to_owned(); columns.len()]));
         self.rows().iter().for_each(|row| text.push_str(&line(row)));
         text.push('\n');
-        self.notes().iter().for_each(|note| text.push_str(&format!("- {note}\n")));
+        self.notes().iter().for_each(|note| text.push_str(&format!("- {}\n", markup::markdown(note))));
         text
     }
 
@@ -87,48 +80,6 @@ impl Report {
     fn rows(&self) -> Vec<Vec<String>> {
         let theirs = self.theirs();
         self.cells.iter().map(|cell| row(cell, &theirs)).collect()
-    }
-
-    /// Sentences below the table.
-    fn notes(&self) -> Vec<String> {
-        let p = &self.provenance;
-        let or_unknown = |text: &Option<String>| text.clone().unwrap_or("unknown".to_owned());
-        let mut notes = vec![
-            "Ratios are ours / theirs: median of paired trials with their least and greatest. The first \
-             accessor's ratio to itself is from A/A pairs. Verdicts are on p50, against the first accessor; \
-             none is given inside the noise floor (+-)."
-                .to_owned(),
-            "Times of multiget are per key. floor: read, check and copy the record, its address known; \
-             of a miss: hash the key and compare one fingerprint."
-                .to_owned(),
-            format!(
-                "Clock: {}, steps of {:.1} ns, adds {:.1} ns to each timed call (not taken off).",
-                p.clock.name, p.clock.step_ns, p.clock.cost_ns
-            ),
-            format!(
-                "CPU {}, {} cores; kernel {}; file system {}; allocator {}; seed {}; commit {}{}.",
-                or_unknown(&p.cpu),
-                p.cores.map_or("unknown".to_owned(), |cores| cores.to_string()),
-                or_unknown(&p.kernel),
-                or_unknown(&p.file_system),
-                p.allocator,
-                p.seed,
-                or_unknown(&p.commit),
-                if p.dirty == Some(true) { " with changes" } else { "" },
-            ),
-        ];
-        let has = |is_so: fn(&Cell) -> bool| self.cells.iter().any(is_so);
-        if has(|cell| cell.stage.starts_with("write_") || cell.stage == "mixed") {
-            notes.push(WRITES.to_owned());
-        }
-        if has(|cell| cell.accessor.starts_with("control:")) {
-            notes.push(CONTROLS.to_owned());
-        }
-        let checked: Vec<u64> = self.cells.iter().filter_map(|cell| cell.checked).collect();
-        notes.push(format!("Answers checked in full: {}.", checked.iter().sum::<u64>()));
-        notes.extend(self.cells.iter().filter_map(trouble));
-        notes.extend(p.warnings.iter().map(|warning| format!("warning: {warning}")));
-        notes
     }
 }
 
@@ -183,11 +134,6 @@ pub(super) fn word(verdict: Verdict) -> &'static str {
     }
 }
 
-fn trouble(cell: &Cell) -> Option<String> {
-    let error = cell.error.as_ref()?;
-    Some(format!("{} {} {}: {error}", cell.shape, cell.stage, cell.accessor))
-}
-
 #[cfg(test)]
 mod tests {
     use crate::report::{Status, sample};
@@ -212,7 +158,7 @@ mod tests {
             "adds 12.5 ns",
             "commit abc with changes",
             "checked in full: 140",
-            "w1 point floor: nothing",
+            "FAILED: w1, 1,000 records, bulk, mmap, cache 64 MiB, point: floor: nothing",
             "warning: w1",
         ] {
             assert!(table.contains(told), "{told}\n{table}");

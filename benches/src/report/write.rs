@@ -8,7 +8,7 @@ use super::Report;
 use crate::ab::AbError;
 
 /// Files of a report; the first one is the source of the others.
-pub const REPORT_FILES: [&str; 3] = ["ab.json", "ab.csv", "ab.md"];
+pub const REPORT_FILES: [&str; 4] = ["ab.json", "ab.csv", "ab.md", "ab.html"];
 
 /// Makes the directory if it is missing, and refuses one that has a report.
 ///
@@ -37,7 +37,7 @@ pub fn write_dir(report: &Report, dir: &Path, force: bool) -> Result<Vec<PathBuf
         fs::write(&file, text).map_err(|error| AbError::io(&file, error))?;
         Ok(file)
     };
-    REPORT_FILES.iter().zip([json, report.csv(), report.markdown()]).map(write).collect()
+    REPORT_FILES.iter().zip([json, report.csv(), report.markdown(), report.html()]).map(write).collect()
 }
 
 impl Report {

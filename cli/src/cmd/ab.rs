@@ -4,15 +4,15 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use clap::Args;
+use clap::{Args, ValueEnum};
 use kiban_benches::ab::{self, AbOptions, AbReport, Trials};
 use kiban_benches::input::Records;
-use kiban_benches::report::{Report, Status};
+use kiban_benches::report::{Report, SCHEMA, Status, write_dir};
 
 use crate::args::Global;
 use crate::exit::{Exit, Failure};
 use crate::input::{Format, Origin, Record, Spec};
-use crate::output::{Out, TableFormat};
+use crate::output::Out;
 use crate::progress::Progress;
 
 /// Measure point indexes and other stores side by side, every answer checked
@@ -29,7 +29,7 @@ Examples:
   kiban ab --input my.tsv.gz --accessors sorted,ph4 --cache-mib 32 --read mmap --stages point,miss
   kiban ab --shape w1 --n 1000000 --trials 9 --out report
   kiban ab --workload w6 --controls fjall,lmdb
-  kiban ab --render report/ab.json --format markdown")]
+  kiban ab --render report/ab.json --format html > report.html")]
 pub(crate) struct AbArgs {
     /// Your own records, as `kiban load` reads them
     #[arg(long, value_name = "FILE", help_heading = "Input")]
@@ -94,31 +94,53 @@ pub(crate) struct AbArgs {
 
     /// How to print the report
     #[arg(long, value_enum, default_value_t, help_heading = "Report")]
-    format: TableFormat,
-    /// Write ab.json, ab.csv and ab.md there
+    format: ReportFormat,
+    /// Write ab.json, ab.csv, ab.md and ab.html there
     #[arg(long, value_name = "DIR", help_heading = "Report")]
     out: Option<PathBuf>,
     /// Overwrite a report in --out
     #[arg(long, requires = "out", help_heading = "Report")]
     force: bool,
-    /// Print a report again from its JSON, and measure nothing
+    /// Print a report again from its JSON, with --out write its files again, and measure nothing
     #[arg(
         long,
         value_name = "FILE",
         help_heading = "Report",
         conflicts_with_all = [
             "input", "workload", "shape", "n", "seed", "accessors", "controls", "stages", "layout", "cache_mib", "read", "threads",
-            "trials", "time_box", "pin", "work_dir", "out",
+            "trials", "time_box", "pin", "work_dir",
         ]
     )]
     render: Option<PathBuf>,
+    /// Print the JSON Schema of ab.json
+    #[arg(long, help_heading = "Report", exclusive = true)]
+    schema: bool,
+}
+
+/// How a report is printed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+enum ReportFormat {
+    /// columns for people
+    #[default]
+    Table,
+    /// the whole report, the source of the others
+    Json,
+    /// a line a cell and ratio
+    Csv,
+    /// a Markdown table
+    Markdown,
+    /// one page with plots
+    Html,
 }
 
 impl AbArgs {
     pub(crate) fn run(&self, global: Global) -> Result<Exit, Failure> {
-        if let Some(file) = &self.render {
-            self.print(&read_report(file)?)?;
+        if self.schema {
+            print_text(SCHEMA)?;
             return Ok(Exit::Done);
+        }
+        if let Some(file) = &self.render {
+            return self.render(file, global);
         }
         let options = self.options()?;
         let mut shown = Shown { global, progress: None };
@@ -126,11 +148,21 @@ impl AbArgs {
         shown.end();
         let finished = result?;
         self.print(&finished.report)?;
-        if !global.quiet {
-            finished.files.iter().for_each(|file| eprintln!("wrote {}", file.display()));
-        }
+        tell_files(&finished.files, global);
         finished.wrong.iter().for_each(|wrong| eprintln!("kiban: wrong answer: {wrong}"));
         Ok(verdict(&finished))
+    }
+
+    /// A report that was measured before.
+    fn render(&self, file: &Path, global: Global) -> Result<Exit, Failure> {
+        let report = read_report(file)?;
+        let files = match &self.out {
+            Some(out) => write_dir(&report, out, self.force)?,
+            None => Vec::new(),
+        };
+        self.print(&report)?;
+        tell_files(&files, global);
+        Ok(Exit::Done)
     }
 
     fn options(&self) -> Result<AbOptions, Failure> {
@@ -174,16 +206,27 @@ impl AbArgs {
 
     fn print(&self, report: &Report) -> Result<(), Failure> {
         let text = match self.format {
-            TableFormat::Table => report.table(),
-            TableFormat::Markdown => report.markdown(),
-            TableFormat::Csv => report.csv(),
-            TableFormat::Json => report
+            ReportFormat::Table => report.table(),
+            ReportFormat::Markdown => report.markdown(),
+            ReportFormat::Csv => report.csv(),
+            ReportFormat::Html => report.html(),
+            ReportFormat::Json => report
                 .json()
                 .map_err(|error| Failure::trouble(format!("cannot write the report: {error}")))?,
         };
-        let mut out = Out::new();
-        out.raw(text.as_bytes())?;
-        out.finish()
+        print_text(&text)
+    }
+}
+
+fn print_text(text: &str) -> Result<(), Failure> {
+    let mut out = Out::new();
+    out.raw(text.as_bytes())?;
+    out.finish()
+}
+
+fn tell_files(files: &[PathBuf], global: Global) {
+    if !global.quiet {
+        files.iter().for_each(|file| eprintln!("wrote {}", file.display()));
     }
 }
 

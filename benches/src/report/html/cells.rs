@@ -1,0 +1,83 @@
+//! Every cell as a row: what the plots are made from.
+
+use super::table::{Item, Rows, Tone, table};
+use crate::report::number::{self, ABSENT, digits, grouped, known, time};
+use crate::report::setting::Setting;
+use crate::report::{Cell, Report, Status, Verdict};
+
+/// The cells in their order.
+pub(super) fn section(report: &Report) -> String {
+    if report.cells.is_empty() {
+        return "<p>The report has no cells.</p>\n".to_owned();
+    }
+    let first = report.cells[0].accessor.as_str();
+    let columns = [
+        ("Accessor", false),
+        ("Stage", false),
+        ("Verdict", false),
+        ("p50", true),
+        ("p99", true),
+        ("p99.9", true),
+        ("Mean", true),
+        ("Calls a second", true),
+        ("Ratio to first", true),
+        ("Noise floor", true),
+        ("Data pages", true),
+        ("Index pages", true),
+        ("Trials", true),
+        ("Checked", true),
+    ];
+    let group = |(setting, cells): (Setting<'_>, Vec<&Cell>)| Rows {
+        heading: (setting.name(), String::new()),
+        rows: cells.into_iter().map(|cell| row(cell, first)).collect(),
+    };
+    let groups: Vec<Rows> = report.settings().into_iter().map(group).collect();
+    table("All cells; times are medians over the trials, pages are of an operation", &columns, &groups)
+}
+
+fn row(cell: &Cell, first: &str) -> Vec<Item> {
+    let spent = |ns: Option<f64>| Item::Number(known(ns, time));
+    let number = |number: Option<f64>| Item::Number(known(number, digits));
+    let count = |count: Option<u64>| Item::Number(count.map_or(ABSENT.to_owned(), grouped));
+    let ratio = cell.ratio_to.get(first).and_then(|ratio| ratio.p50);
+    let ratio = ratio.map_or(ABSENT.to_owned(), |ratio| {
+        format!(
+            "{} [{}-{}]",
+            number::ratio(ratio.median),
+            number::ratio(ratio.low),
+            number::ratio(ratio.high)
+        )
+    });
+    let noise = cell.noise_floor.map_or(ABSENT.to_owned(), |noise| format!("{:.1} %", noise * 100.0));
+    let (tone, verdict) = verdict(cell);
+    vec![
+        Item::Text(cell.accessor.clone()),
+        Item::Text(cell.stage.clone()),
+        Item::Tag(tone, verdict),
+        spent(cell.median_of(|trial| trial.p50_ns)),
+        spent(cell.median_of(|trial| trial.p99_ns)),
+        spent(cell.median_of(|trial| trial.p999_ns)),
+        spent(cell.median_of(|trial| trial.mean_ns)),
+        count(cell.median_of(|trial| trial.ops_per_s).map(|ops| ops as u64)),
+        Item::Number(ratio),
+        Item::Number(noise),
+        number(cell.median_of(|trial| trial.data_pages_per_op)),
+        number(cell.median_of(|trial| trial.index_pages_per_op)),
+        Item::Number(cell.trials.len().to_string()),
+        count(cell.checked),
+    ]
+}
+
+fn verdict(cell: &Cell) -> (Tone, String) {
+    let (tone, word) = match cell.verdict {
+        Verdict::Faster => (Tone::Good, "faster"),
+        Verdict::Slower => (Tone::Bad, "slower"),
+        Verdict::Same => (Tone::Plain, "same"),
+        Verdict::None => (Tone::Plain, "none"),
+    };
+    match cell.status {
+        Status::Ok => (tone, word.to_owned()),
+        Status::Partial => (Tone::Warn, format!("{word}, PARTIAL")),
+        Status::Failed => (Tone::Bad, "FAILED".to_owned()),
+    }
+}

@@ -1,0 +1,115 @@
+//! Forest plots: the ratio of each accessor to the first one with its interval, a row each, and
+//! the noise floor behind.
+
+use super::{figure, html, short};
+use crate::report::number::{digits, ratio};
+use crate::report::setting::Setting;
+use crate::report::setting::stages;
+use crate::report::svg::{Anchor, Axis, Drawing, Scale, Series};
+use crate::report::{Cell, Report, Spread, Status, Verdict};
+
+const WIDTH: f64 = 740.0;
+const PLOT: (f64, f64) = (170.0, 460.0);
+const ROW: f64 = 22.0;
+/// From the top of a stage's block to its first row.
+const HEAD: f64 = 26.0;
+const TOP: f64 = 8.0;
+const AXIS: f64 = 44.0;
+
+/// A stage: its first accessor and the others.
+type Block<'a> = (&'a str, Vec<&'a Cell>);
+
+/// One plot a setting.
+pub(super) fn section(report: &Report, series: &Series<'_>) -> String {
+    let Some(first) = report.cells.first() else { return String::new() };
+    let first = first.accessor.as_str();
+    let mut text = format!(
+        "<p>p50 of each over p50 of {}, from paired trials: left of 1 is faster. The thick line is the 95\u{a0}% interval, \
+         the thin one reaches from the least to the greatest pair, the mark is the median. The grey band is the \
+         noise floor: ratios of {} to itself.</p>\n",
+        html(first),
+        html(first)
+    );
+    for (no, (setting, cells)) in report.settings().into_iter().enumerate() {
+        let blocks: Vec<Block<'_>> = stages(&cells);
+        text.push_str(&plot(&format!("forest-{no}"), &setting, first, &blocks, series));
+    }
+    text
+}
+
+fn plot(id: &str, setting: &Setting<'_>, first: &str, blocks: &[Block<'_>], series: &Series<'_>) -> String {
+    let cells = || blocks.iter().flat_map(|(_, cells)| cells.iter().copied());
+    let shown = cells().filter_map(|cell| spread(cell, first));
+    let values = shown.flat_map(|spread| [spread.low, spread.median, spread.high]).chain([0.9, 1.1]);
+    let axis = Axis::new(Scale::Log, values, PLOT, digits);
+    let rows = cells().count() as f64;
+    let bottom = TOP + blocks.len() as f64 * HEAD + rows * ROW;
+    let mut drawing = Drawing::new(WIDTH, bottom + AXIS);
+    let mut y = TOP;
+    for (stage, cells) in blocks {
+        let block_bottom = y + HEAD + cells.len() as f64 * ROW;
+        noise_band(&mut drawing, &axis, cells, (y + HEAD - 4.0, block_bottom));
+        drawing.text((6.0, y + HEAD - 8.0), Anchor::Start, "head", &short(stage));
+        for (no, cell) in cells.iter().enumerate() {
+            row(&mut drawing, &axis, cell, (first, y + HEAD + (no as f64 + 0.5) * ROW), series);
+        }
+        y = block_bottom;
+    }
+    drawing.axis_below(&axis, (TOP, bottom), &format!("p50 ratio to {}, logarithmic", short(first)));
+    drawing.line((axis.at(1.0), TOP), (axis.at(1.0), bottom), "one");
+    let told: Vec<String> = blocks.iter().map(|(stage, cells)| told(stage, cells, first)).collect();
+    let name = setting.name();
+    let svg = drawing.finish(id, &format!("Ratios to {first}: {name}"), &told.join(" "));
+    let caption = (name.as_str(), "p50 ratio with interval and noise floor");
+    figure("long forest", caption, &svg)
+}
+
+fn noise_band(drawing: &mut Drawing, axis: &Axis, cells: &[&Cell], rows: (f64, f64)) {
+    let noise = cells.iter().find_map(|cell| cell.noise_floor).filter(|noise| *noise > 0.0);
+    if let Some(noise) = noise {
+        let (left, right) = (axis.at(1.0 / (1.0 + noise)), axis.at(1.0 + noise));
+        drawing.rect((left, rows.0), (right - left, rows.1 - rows.0), "noise");
+    }
+}
+
+fn row(drawing: &mut Drawing, axis: &Axis, cell: &Cell, at: (&str, f64), series: &Series<'_>) {
+    let (first, y) = at;
+    let look = series.look(&cell.accessor);
+    drawing.text((PLOT.0 - 10.0, y + 4.0), Anchor::End, "name", &short(&cell.accessor));
+    let class = if cell.status == Status::Failed { "bad" } else { "value" };
+    drawing.text((PLOT.1 + 12.0, y + 4.0), Anchor::Start, class, &value(cell, first));
+    if let Some(spread) = spread(cell, first) {
+        let Spread { median, min, max, low, high } = spread;
+        drawing.line((axis.at(min), y), (axis.at(max), y), "whisker");
+        drawing.line((axis.at(low), y), (axis.at(high), y), &format!("interval {}", look.class()));
+        drawing.mark((axis.at(median), y), look, &format!("{}: {}", cell.accessor, value(cell, first)));
+    }
+}
+
+/// The ratio that is drawn; a cell that failed has none that can be believed.
+fn spread(cell: &Cell, first: &str) -> Option<Spread> {
+    let spread = cell.ratio_to.get(first)?.p50?;
+    (cell.status != Status::Failed).then_some(spread)
+}
+
+/// The words at the end of a row.
+fn value(cell: &Cell, first: &str) -> String {
+    let Some(spread) = spread(cell, first) else {
+        return if cell.status == Status::Failed { "FAILED" } else { "no ratio" }.to_owned();
+    };
+    let word = match (cell.verdict, cell.accessor == first) {
+        (_, true) => "A/A pairs",
+        (Verdict::Faster, _) => "faster",
+        (Verdict::Slower, _) => "slower",
+        (Verdict::Same, _) => "same",
+        (Verdict::None, _) => "no verdict",
+    };
+    let partial = if cell.status == Status::Partial { ", PARTIAL" } else { "" };
+    format!("{} [{}-{}] {word}{partial}", ratio(spread.median), ratio(spread.low), ratio(spread.high))
+}
+
+fn told(stage: &str, cells: &[&Cell], first: &str) -> String {
+    let rows: Vec<String> =
+        cells.iter().map(|cell| format!("{} {}", cell.accessor, value(cell, first))).collect();
+    format!("{stage}: {}.", rows.join("; "))
+}

@@ -1,0 +1,122 @@
+//! What stands beside the numbers: how to read them, what is wrong, what they answer.
+
+use super::{Cell, Report, Status};
+
+/// What is written, where something is.
+const WRITES: &str = "write_buffered: puts that reach the operating system before they return; write_sync: puts \
+that reach the device; both of different keys in random order into an empty store. mixed: nine gets, then on \
+average one buffered put over a value, in a copy of the loaded store. Every trial has a store of its own, which \
+is closed, opened again and compared in full.";
+/// How other stores are used, where one is.
+const CONTROLS: &str = "control:lmdb: one read transaction a call, one write transaction a put, buffered with \
+MDB_NOSYNC; control:lmdb-reused-txn: one read transaction for all calls. control:fjall: cache as given; a buffered \
+put is its insert, which hands its journal to the system by itself, a durable one is followed by persist(SyncData). \
+Each control has its own copy of the data; memory maps and caches of LMDB are its own.";
+
+impl Report {
+    /// Sentences below a table: how to read it, where it comes from, what it answers, what is wrong.
+    pub(super) fn notes(&self) -> Vec<String> {
+        let mut notes = self.about();
+        notes.push(self.origin());
+        notes.push(format!("Answers checked in full: {}.", self.checked()));
+        notes.extend(self.answers().iter().map(|answer| answer.sentence()));
+        notes.extend(self.troubles());
+        notes.extend(self.cells.iter().filter_map(Cell::trouble));
+        notes.extend(self.provenance.warnings.iter().map(|warning| format!("warning: {warning}")));
+        notes
+    }
+
+    /// How to read the numbers.
+    pub(super) fn about(&self) -> Vec<String> {
+        let clock = &self.provenance.clock;
+        let mut about = vec![
+            "Ratios are ours / theirs: median of paired trials with their least and greatest. The first \
+             accessor's ratio to itself is from A/A pairs. Verdicts are on p50, against the first accessor; \
+             none is given inside the noise floor (+-)."
+                .to_owned(),
+            "Times of multiget are per key. floor: read, check and copy the record, its address known; \
+             of a miss: hash the key and compare one fingerprint."
+                .to_owned(),
+            format!(
+                "Clock: {}, steps of {:.1} ns, adds {:.1} ns to each timed call (not taken off).",
+                clock.name, clock.step_ns, clock.cost_ns
+            ),
+        ];
+        let has = |is_so: fn(&Cell) -> bool| self.cells.iter().any(is_so);
+        if has(|cell| cell.stage.starts_with("write_") || cell.stage == "mixed") {
+            about.push(WRITES.to_owned());
+        }
+        if has(Cell::is_control) {
+            about.push(CONTROLS.to_owned());
+        }
+        about
+    }
+
+    /// The machine and the program.
+    fn origin(&self) -> String {
+        let p = &self.provenance;
+        let or_unknown = |text: &Option<String>| text.clone().unwrap_or("unknown".to_owned());
+        format!(
+            "CPU {}, {} cores; kernel {}; file system {}; allocator {}; seed {}; commit {}{}.",
+            or_unknown(&p.cpu),
+            p.cores.map_or("unknown".to_owned(), |cores| cores.to_string()),
+            or_unknown(&p.kernel),
+            or_unknown(&p.file_system),
+            p.allocator,
+            p.seed,
+            or_unknown(&p.commit),
+            if p.dirty == Some(true) { " with changes" } else { "" },
+        )
+    }
+
+    /// Answers of all cells that were compared in full.
+    pub(super) fn checked(&self) -> u64 {
+        self.cells.iter().filter_map(|cell| cell.checked).fold(0, u64::saturating_add)
+    }
+
+    /// How many cells failed, and how many are partial; nothing if none.
+    pub(super) fn troubles(&self) -> Vec<String> {
+        let count = |status, word: &str| {
+            let count = self.cells.iter().filter(|cell| cell.status == status).count();
+            (count > 0).then(|| format!("{count} of {} cells {word}", self.cells.len()))
+        };
+        let failed = count(Status::Failed, "FAILED: their numbers must not be used");
+        let partial = count(Status::Partial, "PARTIAL: they have fewer trials than asked for");
+        failed.into_iter().chain(partial).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::report::{Report, Status, sample};
+
+    fn rendered(report: &Report) -> [String; 4] {
+        [report.table(), report.markdown(), report.csv(), report.html()]
+    }
+
+    #[test]
+    fn failed_and_partial_cells_are_told_with_their_reason_in_every_form() {
+        for (status, word) in [(Status::Failed, "failed"), (Status::Partial, "partial")] {
+            let mut report = sample::report();
+            for text in rendered(&report) {
+                assert!(!text.to_lowercase().contains(&format!("1 of 2 cells {word}")));
+            }
+            report.cells[1].status = status;
+            report.cells[1].error = Some("key k17: expected absent, got ghost".to_owned());
+            for text in rendered(&report) {
+                assert!(text.to_lowercase().contains(word), "{word}: {text}");
+                assert!(text.contains("key k17: expected absent, got ghost"), "{text}");
+            }
+            for text in [report.table(), report.markdown(), report.html()] {
+                assert!(text.contains(&format!("1 of 2 cells {}", word.to_uppercase())), "{text}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_cell_without_a_reason_is_told_too() {
+        let mut report = sample::report();
+        (report.cells[1].status, report.cells[1].error) = (Status::Failed, None);
+        assert!(report.table().contains("point: floor: no reason is given"));
+    }
+}
