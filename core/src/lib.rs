@@ -92,7 +92,9 @@ pub mod accessor {
     #[cfg(feature = "conformance")]
     pub mod conformance {
         pub use crate::conformance::check_in_store;
-        pub use kiban_indexes::conformance::{Check, Failure, Failures, Findings, Liar, Report, check};
+        pub use kiban_indexes::conformance::{
+            Check, Failure, Failures, Findings, Liar, Report, check, with_header,
+        };
     }
 }
 

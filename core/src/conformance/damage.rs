@@ -4,7 +4,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+use kiban_formats::accessor_file::AccessorHeader;
 use kiban_indexes::AccessorFormat;
+use kiban_indexes::conformance::with_header;
 
 use super::model::Model;
 use super::setup::{Place, Setup};
@@ -50,11 +52,31 @@ impl Closed {
     }
 }
 
-/// One small table whose sidecar has any bit flipped, or is cut anywhere, or is gone; opened for
-/// reading, so that nothing is built anew.
+/// One small table whose sidecar has any bit flipped, is cut anywhere, is another's, or is gone; opened
+/// for reading, so that nothing is built anew.
 pub(super) fn any_bit_or_cut(format: &Arc<dyn AccessorFormat>) -> Result<(), String> {
-    let mut closed = None;
-    // A format that wants no small table may want a larger one.
+    let (closed, keys) = small(format)?;
+    let path = &closed.sidecars[0];
+    let whole = closed.bytes(path)?;
+    let bits = whole.len() * 8;
+    let flipped = (0..bits).step_by((bits / CHANGES_MAX + 1) | 1).map(|bit| {
+        let mut bytes = whole.clone();
+        bytes[bit / 8] ^= 1 << (bit % 8);
+        (format!("bit {bit} flipped"), bytes)
+    });
+    let cuts = (0..whole.len()).step_by(whole.len() / CHANGES_MAX + 1);
+    let cuts = cuts.map(|cut| (format!("cut at {cut}"), whole[..cut].to_vec()));
+    let longer = ("a byte longer".to_owned(), [&whole[..], &[0]].concat());
+    for (what, bytes) in flipped.chain(cuts).chain(others(&whole)?).chain([longer]) {
+        closed.disk.set_bytes(path, bytes);
+        read_without(&closed.disk, format, keys, 1).map_err(|fault| format!("{what}: {fault}"))?;
+    }
+    closed.disk.remove(path).map_err(|error| error.to_string())?;
+    read_without(&closed.disk, format, keys, 0).map_err(|fault| format!("gone: {fault}"))
+}
+
+/// A store of one table as small as the format indexes, and the number of its keys.
+fn small(format: &Arc<dyn AccessorFormat>) -> Result<(Closed, u32), String> {
     for keys in [3_u32, 300] {
         let fill = |db: &Db| {
             let space = db.default_keyspace();
@@ -62,32 +84,30 @@ pub(super) fn any_bit_or_cut(format: &Arc<dyn AccessorFormat>) -> Result<(), Str
             let filled = (0..keys).try_for_each(put).and_then(|()| space.delete(1_u32.to_be_bytes()));
             filled.map_err(|error| error.to_string())
         };
-        let made = Closed::new(format, fill)?;
-        if let Some(path) = made.sidecars.first().cloned() {
-            closed = Some((made, path, keys));
-            break;
+        let closed = Closed::new(format, fill)?;
+        if !closed.sidecars.is_empty() {
+            return Ok((closed, keys));
         }
     }
-    let (closed, path, keys) = closed.ok_or("no small table is indexed")?;
-    let whole = closed.bytes(&path)?;
-    let bits = whole.len() * 8;
-    let flipped = (0..bits).step_by((bits / CHANGES_MAX + 1) | 1).map(|bit| {
-        let mut bytes = whole.clone();
-        bytes[bit / 8] ^= 1 << (bit % 8);
-        (format!("bit {bit} flipped"), Some(bytes))
-    });
-    let cuts = (0..whole.len()).step_by(whole.len() / CHANGES_MAX + 1);
-    let cuts = cuts.map(|cut| (format!("cut at {cut}"), Some(whole[..cut].to_vec())));
-    let longer = ("a byte longer".to_owned(), Some([&whole[..], &[0]].concat()));
-    for (what, bytes) in flipped.chain(cuts).chain([longer, ("gone".to_owned(), None)]) {
-        let told = u64::from(bytes.is_some());
-        match bytes {
-            Some(bytes) => closed.disk.set_bytes(&path, bytes),
-            None => closed.disk.remove(&path).map_err(|error| error.to_string())?,
-        }
-        read_without(&closed.disk, format, keys, told).map_err(|fault| format!("{what}: {fault}"))?;
-    }
-    Ok(())
+    Err("no table of 300 keys or fewer is indexed".to_owned())
+}
+
+/// The sidecar of another format, table or store, or of a newer version; whole as it is.
+fn others(whole: &[u8]) -> Result<Vec<(String, Vec<u8>)>, String> {
+    let with = |change: fn(&mut AccessorHeader)| {
+        with_header(whole, change).map_err(|error| format!("a sidecar is not whole: {error}"))
+    };
+    let all = [
+        ("of another format", with(|header| header.format_id ^= 1)?),
+        (
+            "of a newer version",
+            with(|header| header.format_version = header.format_version.saturating_add(1))?,
+        ),
+        ("of another table", with(|header| header.table_id.0[0] ^= 1)?),
+        ("of another store", with(|header| header.store_id.0[0] ^= 1)?),
+        ("of more keys", with(|header| header.keys += 1)?),
+    ];
+    Ok(all.map(|(what, bytes)| (what.to_owned(), bytes)).into())
 }
 
 /// Reads all keys of a table of which the sidecar is of no use.

@@ -27,14 +27,13 @@ const LIARS: [(u64, u64); 6] = [(1, 1), (2, 1), (3, 2), (4, 7), (5, 40), (6, 300
 /// | `used` | it was asked, found keys, and was never wrong about one |
 /// | `liar` | nor does an answer change where a [`Liar`] wraps it |
 /// | `promise breaker` | where every promise is checked, not even one that breaks them changes an answer |
-/// | `damage` | a sidecar with any bit flipped, cut anywhere, or gone: right answers, told once, counted as fallbacks |
+/// | `damage` | a sidecar with any bit flipped, cut anywhere, another's, of a newer version, or gone: right answers, told once, counted as fallbacks |
 /// | `rebuild` | a sidecar that is damaged, of another table, or gone is built anew, byte for byte |
+///
+/// The tables have some hundred keys, and a format is expected to index one of 300.
 ///
 /// # Errors
 /// The checks that failed, and what was found.
-///
-/// # Panics
-/// Not because of the format; where the system has no room for a temporary directory the checks fail.
 pub fn check_in_store(format: Arc<dyn AccessorFormat>) -> std::result::Result<Report, Failures> {
     let mut findings = Findings::default();
     for is_mapped in [false, true] {

@@ -54,3 +54,4 @@ mod table;
 pub use liar::Liar;
 pub use report::{Failure, Failures, Findings, Report};
 pub use run::{Check, check};
+pub use sidecar::with_header;

@@ -120,6 +120,17 @@ pub(super) fn assemble(header: &AccessorHeader, sections: &[(String, Vec<u8>)]) 
     out.finish()
 }
 
+/// The same sections under another header, with right checksums: a file of another table, say, or of
+/// a newer version.
+///
+/// # Errors
+/// The file is not whole.
+pub fn with_header(bytes: &[u8], change: impl FnOnce(&mut AccessorHeader)) -> Result<Vec<u8>, FormatError> {
+    let mut header = *read(bytes, Arc::new(Vec::new()))?.header();
+    change(&mut header);
+    Ok(assemble(&header, &sections(bytes)?))
+}
+
 /// The sections of a file that is whole.
 pub(super) fn sections(bytes: &[u8]) -> Result<Vec<(String, Vec<u8>)>, FormatError> {
     let file = read(bytes, Arc::new(Vec::new()))?;
