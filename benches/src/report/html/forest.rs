@@ -8,8 +8,8 @@ use crate::report::setting::stages;
 use crate::report::svg::{Anchor, Axis, Drawing, Scale, Series};
 use crate::report::{Cell, Report, Spread, Status, Verdict};
 
-const WIDTH: f64 = 740.0;
-const PLOT: (f64, f64) = (170.0, 460.0);
+const WIDTH: f64 = 770.0;
+const PLOT: (f64, f64) = (196.0, 490.0);
 const ROW: f64 = 22.0;
 /// From the top of a stage's block to its first row.
 const HEAD: f64 = 26.0;

@@ -21,7 +21,7 @@ use super::svg::Series;
 const STYLE: &str = include_str!("style.css");
 
 /// Widest name in a drawing, in narrow letters.
-const NAME_WIDTH: usize = 25;
+const NAME_WIDTH: usize = 24;
 
 /// A part of the page with a heading.
 #[derive(Debug)]
@@ -104,7 +104,7 @@ fn heading(setting: &Setting<'_>) -> String {
 /// A name that fits into a drawing.
 fn short(name: &str) -> String {
     let width = |c: char| match c {
-        'm' | 'w' => 2,
+        'm' | 'w' | '#' | '%' | '&' | '+' | '<' | '=' | '>' | '@' => 2,
         '\u{20}'..='\u{40}' | 'a'..='z' => 1,
         _ => 2,
     };
