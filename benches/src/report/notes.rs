@@ -114,6 +114,18 @@ mod tests {
     }
 
     #[test]
+    fn a_failed_cell_shows_no_number_that_could_be_used() {
+        let mut report = sample::report();
+        report.cells[1].status = Status::Failed;
+        for cell in &mut report.cells[1].trials {
+            cell.p50_ns = Some(438.0);
+        }
+        for text in [report.table(), report.markdown(), report.html()] {
+            assert!(!text.contains("438"), "{text}");
+        }
+    }
+
+    #[test]
     fn a_cell_without_a_reason_is_told_too() {
         let mut report = sample::report();
         (report.cells[1].status, report.cells[1].error) = (Status::Failed, None);

@@ -1,7 +1,7 @@
 //! Cells in groups: those of one setting, and those of one stage of it.
 
 use super::number::grouped;
-use super::{Cell, Report, Status};
+use super::{Cell, Report, Spread, Status, TrialRow};
 use crate::engine::FLOOR;
 
 /// What cells share that were measured on the same records in the same way.
@@ -85,6 +85,17 @@ impl Cell {
     /// Where it stands in the report, in words.
     pub(super) fn place(&self) -> String {
         format!("{}, {}: {}", Setting::of(self).name(), self.stage, self.accessor)
+    }
+
+    /// The median of a number that a reader may use: a cell that failed has none.
+    pub(super) fn usable(&self, number: impl Fn(&TrialRow) -> Option<f64>) -> Option<f64> {
+        if self.status == Status::Failed { None } else { self.median_of(number) }
+    }
+
+    /// The p50 ratio to another that a reader may use.
+    pub(super) fn usable_ratio(&self, to: &str) -> Option<Spread> {
+        let ratio = self.ratio_to.get(to)?.p50?;
+        (self.status != Status::Failed).then_some(ratio)
     }
 
     /// What is wrong with it, if it is not whole.

@@ -85,7 +85,7 @@ impl Report {
 
 fn row(cell: &Cell, theirs: &[&str]) -> Vec<String> {
     let number = |number: Option<f64>| number.map_or(ABSENT.to_owned(), |number| format!("{number:.0}"));
-    let mops = cell.median_of(|trial| trial.ops_per_s);
+    let mops = cell.usable(|trial| trial.ops_per_s);
     let facts = [
         cell.shape.clone(),
         cell.n.to_string(),
@@ -94,9 +94,9 @@ fn row(cell: &Cell, theirs: &[&str]) -> Vec<String> {
         cell.cache_mib.map_or(ABSENT.to_owned(), |mib| format!("{mib} MiB")),
         cell.stage.clone(),
         cell.accessor.clone(),
-        number(cell.median_of(|trial| trial.p50_ns)),
-        number(cell.median_of(|trial| trial.p99_ns)),
-        number(cell.median_of(|trial| trial.p999_ns)),
+        number(cell.usable(|trial| trial.p50_ns)),
+        number(cell.usable(|trial| trial.p99_ns)),
+        number(cell.usable(|trial| trial.p999_ns)),
         mops.map_or(ABSENT.to_owned(), millions),
     ];
     let ratios = theirs.iter().map(|to| ratio(cell, to));
@@ -110,7 +110,7 @@ fn millions(ops: f64) -> String {
 }
 
 fn ratio(cell: &Cell, to: &str) -> String {
-    let Some(p50) = cell.ratio_to.get(to).and_then(|ratio| ratio.p50) else { return ABSENT.to_owned() };
+    let Some(p50) = cell.usable_ratio(to) else { return ABSENT.to_owned() };
     let Spread { median, min, max, .. } = p50;
     format!("{median:.3} [{min:.3}-{max:.3}]")
 }

@@ -39,7 +39,7 @@ fn row(cell: &Cell, first: &str) -> Vec<Item> {
     let spent = |ns: Option<f64>| Item::Number(known(ns, time));
     let number = |number: Option<f64>| Item::Number(known(number, digits));
     let count = |count: Option<u64>| Item::Number(count.map_or(ABSENT.to_owned(), grouped));
-    let ratio = cell.ratio_to.get(first).and_then(|ratio| ratio.p50);
+    let ratio = cell.usable_ratio(first);
     let ratio = ratio.map_or(ABSENT.to_owned(), |ratio| {
         format!(
             "{} [{}-{}]",
@@ -54,15 +54,15 @@ fn row(cell: &Cell, first: &str) -> Vec<Item> {
         Item::Text(cell.accessor.clone()),
         Item::Text(cell.stage.clone()),
         Item::Tag(tone, verdict),
-        spent(cell.median_of(|trial| trial.p50_ns)),
-        spent(cell.median_of(|trial| trial.p99_ns)),
-        spent(cell.median_of(|trial| trial.p999_ns)),
-        spent(cell.median_of(|trial| trial.mean_ns)),
-        count(cell.median_of(|trial| trial.ops_per_s).map(|ops| ops as u64)),
+        spent(cell.usable(|trial| trial.p50_ns)),
+        spent(cell.usable(|trial| trial.p99_ns)),
+        spent(cell.usable(|trial| trial.p999_ns)),
+        spent(cell.usable(|trial| trial.mean_ns)),
+        count(cell.usable(|trial| trial.ops_per_s).map(|ops| ops as u64)),
         Item::Number(ratio),
         Item::Number(noise),
-        number(cell.median_of(|trial| trial.data_pages_per_op)),
-        number(cell.median_of(|trial| trial.index_pages_per_op)),
+        number(cell.usable(|trial| trial.data_pages_per_op)),
+        number(cell.usable(|trial| trial.index_pages_per_op)),
         Item::Number(cell.trials.len().to_string()),
         count(cell.checked),
     ]

@@ -39,7 +39,7 @@ pub(super) fn section(report: &Report, series: &Series<'_>) -> String {
 
 fn plot(id: &str, setting: &Setting<'_>, first: &str, blocks: &[Block<'_>], series: &Series<'_>) -> String {
     let cells = || blocks.iter().flat_map(|(_, cells)| cells.iter().copied());
-    let shown = cells().filter_map(|cell| spread(cell, first));
+    let shown = cells().filter_map(|cell| cell.usable_ratio(first));
     let values = shown.flat_map(|spread| [spread.low, spread.median, spread.high]).chain([0.9, 1.1]);
     let axis = Axis::new(Scale::Log, values, PLOT, digits);
     let rows = cells().count() as f64;
@@ -78,7 +78,7 @@ fn row(drawing: &mut Drawing, axis: &Axis, cell: &Cell, at: (&str, f64), series:
     drawing.text((PLOT.0 - 10.0, y + 4.0), Anchor::End, "name", &short(&cell.accessor));
     let class = if cell.status == Status::Failed { "bad" } else { "value" };
     drawing.text((PLOT.1 + 12.0, y + 4.0), Anchor::Start, class, &value(cell, first));
-    if let Some(spread) = spread(cell, first) {
+    if let Some(spread) = cell.usable_ratio(first) {
         let Spread { median, min, max, low, high } = spread;
         drawing.line((axis.at(min), y), (axis.at(max), y), "whisker");
         drawing.line((axis.at(low), y), (axis.at(high), y), &format!("interval {}", look.class()));
@@ -86,15 +86,9 @@ fn row(drawing: &mut Drawing, axis: &Axis, cell: &Cell, at: (&str, f64), series:
     }
 }
 
-/// The ratio that is drawn; a cell that failed has none that can be believed.
-fn spread(cell: &Cell, first: &str) -> Option<Spread> {
-    let spread = cell.ratio_to.get(first)?.p50?;
-    (cell.status != Status::Failed).then_some(spread)
-}
-
 /// The words at the end of a row.
 fn value(cell: &Cell, first: &str) -> String {
-    let Some(spread) = spread(cell, first) else {
+    let Some(spread) = cell.usable_ratio(first) else {
         return if cell.status == Status::Failed { "FAILED" } else { "no ratio" }.to_owned();
     };
     let word = match (cell.verdict, cell.accessor == first) {

@@ -79,7 +79,7 @@ fn row(report: &Report, loss: &Loss<'_>) -> Vec<Item> {
     let setting = Setting::of(cell);
     let is_other =
         |other: &&Cell| other.accessor == *to && other.stage == cell.stage && Setting::of(other) == setting;
-    let theirs = report.cells.iter().find(is_other).and_then(|other| other.median_of(|trial| trial.p50_ns));
+    let theirs = report.cells.iter().find(is_other).and_then(|other| other.usable(|trial| trial.p50_ns));
     let words = format!(
         "{} takes {} times as long as {to}: {}",
         cell.stage,
@@ -90,7 +90,7 @@ fn row(report: &Report, loss: &Loss<'_>) -> Vec<Item> {
         Item::Wide(words),
         Item::Number(number::ratio(ratio.median)),
         Item::Number(format!("{} to {}", number::ratio(ratio.low), number::ratio(ratio.high))),
-        Item::Number(known(cell.median_of(|trial| trial.p50_ns), time)),
+        Item::Number(known(cell.usable(|trial| trial.p50_ns), time)),
         Item::Number(known(theirs, time)),
     ]
 }

@@ -73,8 +73,8 @@ fn spots<'a>(cells: &[&'a Cell]) -> Vec<Spot<'a>> {
             (None, Some(bytes)) if cell.n > 0 => bytes as f64 / cell.n as f64,
             (None, _) => 0.0,
         };
-        let ns = cell.median_of(|trial| trial.p50_ns).filter(|ns| *ns > 0.0)?;
-        (cell.status != Status::Failed).then_some(Spot { cell, bytes, ns, is_on_front: false })
+        let ns = cell.usable(|trial| trial.p50_ns).filter(|ns| *ns > 0.0)?;
+        Some(Spot { cell, bytes, ns, is_on_front: false })
     };
     let mut spots: Vec<Spot<'_>> = cells.iter().filter_map(spot).collect();
     spots.sort_by(|a, b| a.bytes.total_cmp(&b.bytes).then(a.ns.total_cmp(&b.ns)));
