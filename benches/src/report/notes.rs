@@ -1,5 +1,6 @@
 //! What stands beside the numbers: how to read them, what is wrong, what they answer.
 
+use super::figures::Answer;
 use super::{Cell, Report, Status};
 
 /// What is written, where something is.
@@ -19,11 +20,25 @@ impl Report {
         let mut notes = self.about();
         notes.push(self.origin());
         notes.push(format!("Answers checked in full: {}.", self.checked()));
-        notes.extend(self.answers().iter().map(|answer| answer.sentence()));
+        notes.extend(self.answered());
         notes.extend(self.troubles());
         notes.extend(self.cells.iter().filter_map(Cell::trouble));
         notes.extend(self.provenance.warnings.iter().map(|warning| format!("warning: {warning}")));
         notes
+    }
+
+    /// The answers to figures, and how many are only a hint.
+    fn answered(&self) -> Vec<String> {
+        let (hints, answers): (Vec<Answer<'_>>, Vec<Answer<'_>>) =
+            self.answers().into_iter().partition(|answer| answer.other_size().is_some());
+        let mut told: Vec<String> = answers.iter().map(Answer::sentence).collect();
+        if !hints.is_empty() {
+            told.push(format!(
+                "{} more figures are of another number of records; the page in HTML has these numbers as hints.",
+                hints.len()
+            ));
+        }
+        told
     }
 
     /// How to read the numbers.
@@ -123,6 +138,20 @@ mod tests {
         for text in [report.table(), report.markdown(), report.html()] {
             assert!(!text.contains("438"), "{text}");
         }
+    }
+
+    #[test]
+    fn answers_stand_below_a_table_and_hints_are_counted() {
+        let mut report = sample::wide();
+        let told = "figure: W1 misses p50: w1, 1,000,000 records, bulk, mmap, cache 64 MiB: p50 ratio to lmdb of ph4: \
+                    0.113 [0.107 to 0.117], bar \u{2264} 0.3: met (published: fjall: 0.26-0.50 of LMDB)";
+        assert!(report.table().contains(told), "{}", report.table());
+        report.cells.iter_mut().for_each(|cell| cell.n = 1_000);
+        let table = report.table();
+        assert!(
+            !table.contains("figure: ") && table.contains("14 more figures are of another number"),
+            "{table}"
+        );
     }
 
     #[test]
