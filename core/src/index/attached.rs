@@ -3,10 +3,13 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
+use kiban_formats::PageNo;
 use kiban_indexes::{Accessor, Location, PointAccessor, Probe, Residency};
 
 use super::counters::{IndexCounters, Outcome};
+use crate::error::Result;
 use crate::memory::Reservation;
+use crate::table::UnitBits;
 
 /// An open index, attached to its table.
 #[derive(Debug)]
@@ -25,6 +28,8 @@ pub(crate) struct Index {
     /// Of the promises, one in so many is checked; 0: none.
     check_every: u32,
     promises: AtomicU64,
+    /// Of a format of somebody else: the places that have been pages of the table.
+    proven: Option<UnitBits>,
     refuted: AtomicBool,
 }
 
@@ -38,13 +43,26 @@ pub(crate) struct Facts {
     pub(crate) extra: Option<Reservation>,
     pub(crate) counters: Arc<IndexCounters>,
     pub(crate) check_every: u32,
+    pub(crate) proven: Option<UnitBits>,
 }
 
 impl Index {
     pub(crate) fn new(accessor: Accessor, facts: Facts) -> Self {
-        let Facts { name, residency, bytes, reserved, extra, counters, check_every } = facts;
+        let Facts { name, residency, bytes, reserved, extra, counters, check_every, proven } = facts;
         let (promises, refuted) = (AtomicU64::new(0), AtomicBool::new(false));
-        Self { accessor, name, residency, bytes, reserved, extra, counters, check_every, promises, refuted }
+        Self {
+            accessor,
+            name,
+            residency,
+            bytes,
+            reserved,
+            extra,
+            counters,
+            check_every,
+            promises,
+            proven,
+            refuted,
+        }
     }
 
     #[inline]
@@ -71,6 +89,17 @@ impl Index {
     pub(crate) fn is_to_be_checked(&self) -> bool {
         let every = u64::from(self.check_every);
         every > 0 && self.promises.fetch_add(1, Ordering::Relaxed).is_multiple_of(every)
+    }
+
+    /// Sees to it that a page which the index names is one, by its checksum, at the first use. A value
+    /// can hold anything, also a page of this table as it was once; only Kiban's own formats never name
+    /// the middle of a value.
+    #[inline]
+    pub(crate) fn prove_page(&self, page: PageNo, check: impl FnOnce() -> Result<()>) -> Result<()> {
+        match &self.proven {
+            Some(proven) if !proven.is_set(page.0) => check().map(|()| proven.set(page.0)),
+            _ => Ok(()),
+        }
     }
 
     /// It was wrong: whoever sees that lets go of it.

@@ -4,7 +4,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use kiban_formats::{Level, TableMeta};
+use kiban_formats::{Level, TableMeta, UNIT_BYTES};
 use kiban_indexes::{
     AccessorFormat, IndexPolicy, Params, PointAccessor, Registry, Residency, TableShape, Wanted,
 };
@@ -18,7 +18,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::event::Event;
 use crate::space::Space;
 use crate::store::Store;
-use crate::table::TableHandle;
+use crate::table::{TableHandle, UnitBits};
 
 /// The formats of a store, and what came of them.
 #[derive(Debug)]
@@ -261,8 +261,12 @@ impl Store {
         let reason = format!("{name} {word}: {}", mebibytes(sidecar.bytes));
         let is_plugin = self.indexing.registry.is_plugin(one.format.id());
         // What the format keeps beside the file's bytes counts as well.
-        let extra =
-            (accessor.resident_bytes() as u64).saturating_sub(reserved.as_ref().map_or(0, |r| r.bytes()));
+        let units = table.meta.bytes.div_ceil(UNIT_BYTES as u64);
+        let proven = is_plugin.then(|| UnitBits::new(units));
+        let proven_bytes = proven.as_ref().map_or(0, UnitBits::heap_bytes) as u64;
+        let extra = (accessor.resident_bytes() as u64)
+            .saturating_sub(reserved.as_ref().map_or(0, |r| r.bytes()))
+            + proven_bytes;
         let facts = Facts {
             name: name.to_owned(),
             residency,
@@ -271,6 +275,7 @@ impl Store {
             extra: (extra > 0).then(|| self.tables.budget.reserve(extra)),
             counters: self.indexing.counters(name).cloned().unwrap_or_default(),
             check_every: if is_plugin { self.settings.absent_check_every } else { 0 },
+            proven,
         };
         Ok(Ok((Index::new(accessor, facts), reason)))
     }

@@ -22,6 +22,7 @@ mod salvage;
 mod share;
 mod source;
 mod stats;
+mod unit_bits;
 mod verify;
 mod writer;
 
@@ -34,4 +35,5 @@ pub(crate) use orphan::{Condition, examine, greatest_seq, owner};
 pub(crate) use reader::Table;
 pub(crate) use salvage::salvage;
 pub(crate) use source::TableSource;
+pub(crate) use unit_bits::UnitBits;
 pub(crate) use writer::{TableOptions, TableWriter};

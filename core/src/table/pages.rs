@@ -3,7 +3,6 @@
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use kiban_formats::fence::{FenceNode, fence_units};
 use kiban_formats::footer::Footer;
@@ -15,6 +14,7 @@ use kiban_indexes::prefetch::{LINE_BYTES, prefetch_range};
 
 use super::context::TableContext;
 use super::stats::Counted;
+use super::unit_bits::UnitBits;
 use crate::error::{Error, Result};
 use crate::memory::{Frame, Worth};
 use crate::storage::{Map, ReadFile};
@@ -40,8 +40,8 @@ pub(super) struct Pages {
     fence_units: u32,
     /// Bytes of an entry that are fetched before it is looked at.
     prefetched_bytes: usize,
-    /// A bit for each fence page of a map that has been checked.
-    checked: Box<[AtomicU64]>,
+    /// The fence pages of a map that have been checked.
+    checked: UnitBits,
 }
 
 /// Bytes of a page, kept readable. [`Pages::bytes`] has them.
@@ -74,7 +74,7 @@ pub(super) struct OpenFile {
 impl Pages {
     pub(super) fn new(open: OpenFile, footer: &Footer, entries: u64, context: TableContext) -> Self {
         let entry_bytes = u64::from(footer.data_units) * UNIT_BYTES as u64 / entries.max(1);
-        let words = if open.map.is_some() { footer.fence_units.div_ceil(64) } else { 0 };
+        let checked = UnitBits::new(if open.map.is_some() { footer.fence_units.into() } else { 0 });
         Self {
             path: open.path,
             no: open.no,
@@ -86,7 +86,7 @@ impl Pages {
             data_units: footer.data_units,
             fence_units: footer.fence_units,
             prefetched_bytes: (entry_bytes as usize + LINE_BYTES - 1).min(PREFETCHED_BYTES_MAX),
-            checked: (0..words).map(|_| AtomicU64::new(0)).collect(),
+            checked,
         }
     }
 
@@ -94,7 +94,7 @@ impl Pages {
     pub(super) fn heap_bytes(&self) -> usize {
         let file = size_of_val(&*self.file) + self.map.as_ref().map_or(0, |map| size_of_val(&**map));
         let counts = 2 * size_of::<usize>() * (1 + usize::from(self.map.is_some()));
-        file + counts + self.path.capacity() + size_of_val(&*self.checked)
+        file + counts + self.path.capacity() + self.checked.heap_bytes()
     }
 
     /// Whether pages are read through a map.
@@ -272,11 +272,10 @@ impl Pages {
         let units = fence_units(&map[start..]).map_err(|error| self.damaged(page, error))?;
         self.check_range(page, units.into(), self.data_units..self.data_units + self.fence_units)?;
         let range = start..start + usize::from(units) * UNIT_BYTES;
-        let bit = (page.0 - self.data_units) as usize;
-        let (word, bit) = (&self.checked[bit / 64], 1 << (bit % 64));
-        if word.load(Ordering::Relaxed) & bit == 0 {
+        let unit = page.0 - self.data_units;
+        if !self.checked.is_set(unit) {
             self.check_fence(page, &map[range.clone()])?;
-            word.fetch_or(bit, Ordering::Relaxed);
+            self.checked.set(unit);
         }
         Ok(PageRef::Mapped(range))
     }

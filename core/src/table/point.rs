@@ -127,7 +127,7 @@ impl Table {
                 return self.by_filter_and_fences(probe);
             }
         };
-        let looked = self.look(page, spot, probe)?;
+        let looked = self.look(index, page, spot, probe)?;
         self.settle(index, looked, probe)
     }
 
@@ -154,7 +154,7 @@ impl Table {
         let (first, last) = (pages.start().0, pages.end().0);
         if last.checked_sub(first).is_some_and(|more| more < Location::RUN_PAGES_MAX) {
             for page in first..=last {
-                match self.look(PageNo(page), Spot::Search, probe)? {
+                match self.look(index, PageNo(page), Spot::Search, probe)? {
                     Looked::Unproven => {}
                     looked => return self.settle(index, looked, probe),
                 }
@@ -197,9 +197,11 @@ impl Table {
     /// Looks where an index says. A page that cannot be read there proves nothing: the place may be
     /// no start of a page. If it is, the sorted index meets the damage too.
     #[inline]
-    fn look(&self, no: PageNo, spot: Spot, probe: &Probe<'_>) -> Result<Looked> {
+    fn look(&self, index: &Index, no: PageNo, spot: Spot, probe: &Probe<'_>) -> Result<Looked> {
         let looked = match self.pages.data_page(no) {
-            Ok(DataPage::Page(page_ref)) => self.look_at_spot(no, &page_ref, spot, probe),
+            Ok(DataPage::Page(page_ref)) => index
+                .prove_page(no, || self.pages.check_page(no, &page_ref))
+                .and_then(|()| self.look_at_spot(no, &page_ref, spot, probe)),
             Ok(DataPage::Jumbo(head)) => self.look_at_head(no, &head, probe),
             Err(error) => Err(error),
         };

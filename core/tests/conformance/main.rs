@@ -4,6 +4,7 @@
 
 mod broken;
 mod counted;
+mod inside_values;
 mod keeper;
 #[path = "../common/plain.rs"]
 mod plain;

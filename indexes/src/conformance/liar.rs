@@ -184,7 +184,7 @@ impl Lying {
         let EntryPlace { page, slot, offset } = at.map_or(anywhere, |at| self.place(at));
         let entry = |EntryPlace { page, offset, .. }: EntryPlace| Location::Entry { page, offset };
         let beside = |by: isize| self.place(at.unwrap_or(random).wrapping_add_signed(by));
-        match choice % 18 {
+        match choice % 19 {
             // So, but in another form.
             0 => Location::Page(page),
             1 => Location::Slot { page, slot },
@@ -207,7 +207,9 @@ impl Lying {
             13 => Location::Page(PageNo(u32::MAX - (random % 3) as u32)),
             14 => Location::Entry { page: PageNo(u32::MAX), offset: u16::MAX },
             15 => Location::Pages { first: PageNo(0), last: PageNo(u32::MAX) },
-            16 => Location::Pages { first: PageNo(page.0.saturating_add(1)), last: page },
+            // The middle of a run, often.
+            16 => Location::Page(PageNo(page.0.saturating_add(1 + (random % 20) as u32))),
+            17 => Location::Pages { first: PageNo(page.0.saturating_add(1)), last: page },
             _ => Location::Unknown,
         }
     }
