@@ -37,24 +37,9 @@ impl Model {
         let mut snapshots = Vec::new();
         for round in 0..ROUNDS {
             self.round = round;
-            for no in (0..KEYS).filter(|no| round == 0 || (no + round).is_multiple_of(5)) {
-                self.write(&space, numbered(no), value(no, round))?;
-            }
-            for write in 0..HOT_WRITES {
-                for no in 0..HOT_KEYS {
-                    self.write(
-                        &space,
-                        format!("hot-{no}").into_bytes(),
-                        value(no, round * HOT_WRITES + write),
-                    )?;
-                }
-            }
-            for len in 0..30 {
-                self.write(&space, vec![b'k'; len], value(len as u32, round))?;
-            }
-            if round % 2 == 0 {
-                self.write(&space, vec![b'L'; 65_536], value(round, 1))?;
-                self.write(&space, b"jumbo".to_vec(), Some(vec![round as u8; 70_000]))?;
+            self.write_round(&space)?;
+            if round % 3 == 1 {
+                self.ingest(&space)?;
             }
             snapshots.push(db.snapshot());
             db.flush()?;
@@ -63,6 +48,38 @@ impl Model {
             }
         }
         Ok(snapshots)
+    }
+
+    fn write_round(&mut self, space: &Keyspace) -> Result<()> {
+        let round = self.round;
+        for no in (0..KEYS).filter(|no| round == 0 || (no + round).is_multiple_of(5)) {
+            self.write(space, numbered(no), value(no, round))?;
+        }
+        for write in 0..HOT_WRITES {
+            for no in 0..HOT_KEYS {
+                let value = value(no, round * HOT_WRITES + write);
+                self.write(space, format!("hot-{no}").into_bytes(), value)?;
+            }
+        }
+        for len in 0..30 {
+            self.write(space, vec![b'k'; len], value(len as u32, round))?;
+        }
+        if round.is_multiple_of(2) {
+            self.write(space, vec![b'L'; 65_536], value(round, 1))?;
+            self.write(space, b"jumbo".to_vec(), Some(vec![round as u8; 70_000]))?;
+        }
+        Ok(())
+    }
+
+    /// Tables that were never in a memtable, whose entries all have one sequence.
+    fn ingest(&mut self, space: &Keyspace) -> Result<()> {
+        let keys = (0..KEYS).step_by(4).map(numbered).chain((0..50).map(|no| vec![b'i', no]));
+        let pairs: BTreeMap<_, _> = (0..).zip(keys).map(|(no, key)| (key, [no as u8; 90].to_vec())).collect();
+        space.ingest(&pairs)?;
+        for (key, value) in pairs {
+            self.keys.entry(key).or_default().push((self.round, Some(value)));
+        }
+        Ok(())
     }
 
     fn write(&mut self, space: &Keyspace, key: Vec<u8>, value: Answer) -> Result<()> {
