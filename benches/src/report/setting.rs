@@ -1,7 +1,7 @@
 //! Cells in groups: those of one setting, and those of one stage of it.
 
 use super::number::grouped;
-use super::{Cell, Report, Spread, Status, TrialRow};
+use super::{Cell, RatioTo, Report, Status, TrialRow};
 use crate::engine::FLOOR;
 
 /// What cells share that were measured on the same records in the same way.
@@ -69,6 +69,22 @@ impl Report {
     pub(super) fn settings(&self) -> Vec<Group<'_, Setting<'_>>> {
         grouped_by(&self.cells, Setting::of)
     }
+
+    /// The cell of another accessor on the same records in the same way.
+    pub(super) fn beside(&self, cell: &Cell, accessor: &str) -> Option<&Cell> {
+        let setting = Setting::of(cell);
+        let is_it = |other: &&Cell| {
+            other.accessor == accessor && other.stage == cell.stage && Setting::of(other) == setting
+        };
+        self.cells.iter().find(is_it)
+    }
+
+    /// The ratio to another accessor that a reader may use: of two cells of which neither failed.
+    pub(super) fn usable_ratio<'a>(&self, cell: &'a Cell, to: &str) -> Option<&'a RatioTo> {
+        let has_failed = |cell: &Cell| cell.status == Status::Failed;
+        let ratio = cell.ratio_to.get(to)?;
+        (!has_failed(cell) && !self.beside(cell, to).is_some_and(has_failed)).then_some(ratio)
+    }
 }
 
 impl Cell {
@@ -90,12 +106,6 @@ impl Cell {
     /// The median of a number that a reader may use: a cell that failed has none.
     pub(super) fn usable(&self, number: impl Fn(&TrialRow) -> Option<f64>) -> Option<f64> {
         if self.status == Status::Failed { None } else { self.median_of(number) }
-    }
-
-    /// The p50 ratio to another that a reader may use.
-    pub(super) fn usable_ratio(&self, to: &str) -> Option<Spread> {
-        let ratio = self.ratio_to.get(to)?.p50?;
-        (self.status != Status::Failed).then_some(ratio)
     }
 
     /// What is wrong with it, if it is not whole.

@@ -79,11 +79,11 @@ impl Report {
 
     fn rows(&self) -> Vec<Vec<String>> {
         let theirs = self.theirs();
-        self.cells.iter().map(|cell| row(cell, &theirs)).collect()
+        self.cells.iter().map(|cell| row(self, cell, &theirs)).collect()
     }
 }
 
-fn row(cell: &Cell, theirs: &[&str]) -> Vec<String> {
+fn row(report: &Report, cell: &Cell, theirs: &[&str]) -> Vec<String> {
     let number = |number: Option<f64>| number.map_or(ABSENT.to_owned(), |number| format!("{number:.0}"));
     let mops = cell.usable(|trial| trial.ops_per_s);
     let facts = [
@@ -99,7 +99,7 @@ fn row(cell: &Cell, theirs: &[&str]) -> Vec<String> {
         number(cell.usable(|trial| trial.p999_ns)),
         mops.map_or(ABSENT.to_owned(), millions),
     ];
-    let ratios = theirs.iter().map(|to| ratio(cell, to));
+    let ratios = theirs.iter().map(|to| ratio(report, cell, to));
     facts.into_iter().chain(ratios).chain([outcome(cell)]).collect()
 }
 
@@ -109,8 +109,10 @@ fn millions(ops: f64) -> String {
     format!("{:.decimals$}", ops / 1e6)
 }
 
-fn ratio(cell: &Cell, to: &str) -> String {
-    let Some(p50) = cell.usable_ratio(to) else { return ABSENT.to_owned() };
+fn ratio(report: &Report, cell: &Cell, to: &str) -> String {
+    let Some(p50) = report.usable_ratio(cell, to).and_then(|ratio| ratio.p50) else {
+        return ABSENT.to_owned();
+    };
     let Spread { median, min, max, .. } = p50;
     format!("{median:.3} [{min:.3}-{max:.3}]")
 }
@@ -151,7 +153,8 @@ mod tests {
         );
         assert_eq!(
             rows[0][10..],
-            ["600", "2.00", "2.000", "[1.500-2.500]", "2.000", "[1.500-2.500]", "slower", "(+-1.5", "%)"]
+            ["600", "2.00", "2.000", "[1.500-2.500]", "-", "slower", "(+-1.5", "%)"],
+            "no ratio to one that failed"
         );
         assert_eq!(rows[1].last(), Some(&"FAILED"));
         for told in [

@@ -98,16 +98,16 @@ impl Measure {
     pub(super) fn number(self, report: &Report, cell: &Cell) -> Option<Number> {
         match self {
             Self::Ratio { of, to } => {
-                let spreads = to.iter().filter_map(|to| of.of(cell.ratio_to.get(*to)?));
+                let spreads = to.iter().filter_map(|to| of.of(report.usable_ratio(cell, to)?));
                 spreads.max_by(|a, b| a.median.total_cmp(&b.median)).map(Number::from)
             }
-            Self::Throughput { to } => throughput(report, cell, beside(report, cell, to)?),
+            Self::Throughput { to } => throughput(report, cell, report.beside(cell, to)?),
             Self::DataPages => counted(cell, |trial| trial.data_pages_per_op),
             Self::IndexPages => counted(cell, |trial| trial.index_pages_per_op),
             Self::DeviceBytes => counted(cell, |trial| trial.device_bytes_per_op),
             Self::BytesPerKey => cell.bytes_per_key.map(Number::exact),
             Self::SmallerThan { other } => {
-                let (ours, theirs) = (cell.bytes_per_key?, beside(report, cell, other)?.bytes_per_key?);
+                let (ours, theirs) = (cell.bytes_per_key?, report.beside(cell, other)?.bytes_per_key?);
                 (ours > 0.0).then(|| Number::exact(theirs / ours))
             }
             Self::Overhead { record_bytes } => {
@@ -162,16 +162,8 @@ fn named(names: &[&str]) -> String {
     }
 }
 
-/// The cell of another accessor on the same records in the same way.
-fn beside<'a>(report: &'a Report, cell: &Cell, accessor: &str) -> Option<&'a Cell> {
-    let is_it = |other: &&Cell| {
-        other.accessor == accessor && other.stage == cell.stage && Setting::of(other) == Setting::of(cell)
-    };
-    report.cells.iter().find(is_it)
-}
-
 fn is_beside(report: &Report, cell: &Cell, accessor: &str) -> bool {
-    accessor != cell.accessor && beside(report, cell, accessor).is_some()
+    accessor != cell.accessor && report.beside(cell, accessor).is_some()
 }
 
 /// The same cell read with `pread`.

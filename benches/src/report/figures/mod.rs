@@ -189,7 +189,7 @@ impl Answer<'_> {
         let (Outcome::Met(number) | Outcome::Missed(number)) = self.outcome else {
             return match self.cell.status {
                 Status::Failed => "no answer: FAILED".to_owned(),
-                _ => "no answer: the number is missing".to_owned(),
+                _ => "no answer: a number is missing, or the other one FAILED".to_owned(),
             };
         };
         let is_met = matches!(self.outcome, Outcome::Met(_));

@@ -68,6 +68,15 @@ fn a_failed_cell_answers_nothing_and_says_so() {
 }
 
 #[test]
+fn a_failed_store_is_nothing_to_be_compared_with() {
+    let mut report = sample::wide();
+    let lmdb = report.cells.iter_mut().filter(|cell| cell.accessor == "control:lmdb");
+    lmdb.for_each(|cell| cell.status = Status::Failed);
+    let found = answers(&report, "W1 misses p50");
+    assert_eq!(found[0].verdict(), "no answer: a number is missing, or the other one FAILED");
+}
+
+#[test]
 fn a_figure_without_what_it_is_compared_with_is_not_covered() {
     let mut report = sample::wide();
     report.cells.retain(|cell| cell.accessor != "control:lmdb");

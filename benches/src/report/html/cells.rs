@@ -29,17 +29,17 @@ pub(super) fn section(report: &Report) -> String {
     ];
     let group = |(setting, cells): (Setting<'_>, Vec<&Cell>)| Rows {
         heading: (setting.name(), String::new()),
-        rows: cells.into_iter().map(|cell| row(cell, first)).collect(),
+        rows: cells.into_iter().map(|cell| row(report, cell, first)).collect(),
     };
     let groups: Vec<Rows> = report.settings().into_iter().map(group).collect();
     table("All cells; times are medians over the trials, pages are of an operation", &columns, &groups)
 }
 
-fn row(cell: &Cell, first: &str) -> Vec<Item> {
+fn row(report: &Report, cell: &Cell, first: &str) -> Vec<Item> {
     let spent = |ns: Option<f64>| Item::Number(known(ns, time));
     let number = |number: Option<f64>| Item::Number(known(number, digits));
     let count = |count: Option<u64>| Item::Number(count.map_or(ABSENT.to_owned(), grouped));
-    let ratio = cell.usable_ratio(first);
+    let ratio = report.usable_ratio(cell, first).and_then(|ratio| ratio.p50);
     let ratio = ratio.map_or(ABSENT.to_owned(), |ratio| {
         format!(
             "{} [{}-{}]",

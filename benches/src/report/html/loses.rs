@@ -55,8 +55,8 @@ fn losses(report: &Report) -> Vec<Loss<'_>> {
     let first = report.cells.first().map_or("", |cell| cell.accessor.as_str());
     let mut losses = Vec::new();
     for cell in report.cells.iter().filter(|cell| cell.is_ours() && cell.status != Status::Failed) {
-        for (to, ratio) in &cell.ratio_to {
-            let Some(ratio) = ratio.p50 else { continue };
+        for to in cell.ratio_to.keys() {
+            let Some(ratio) = report.usable_ratio(cell, to).and_then(|ratio| ratio.p50) else { continue };
             let is_loss = match to.as_str() {
                 to if to == cell.accessor => false,
                 to if to == first => cell.verdict == Verdict::Slower,
@@ -76,15 +76,12 @@ fn losses(report: &Report) -> Vec<Loss<'_>> {
 
 fn row(report: &Report, loss: &Loss<'_>) -> Vec<Item> {
     let Loss { cell, to, ratio } = loss;
-    let setting = Setting::of(cell);
-    let is_other =
-        |other: &&Cell| other.accessor == *to && other.stage == cell.stage && Setting::of(other) == setting;
-    let theirs = report.cells.iter().find(is_other).and_then(|other| other.usable(|trial| trial.p50_ns));
+    let theirs = report.beside(cell, to).and_then(|other| other.usable(|trial| trial.p50_ns));
     let words = format!(
         "{} takes {} times as long as {to}: {}",
         cell.stage,
         number::ratio(ratio.median),
-        setting.name()
+        Setting::of(cell).name()
     );
     vec![
         Item::Wide(words),

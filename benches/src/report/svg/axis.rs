@@ -163,6 +163,21 @@ mod tests {
     }
 
     #[test]
+    fn labels_of_ticks_do_not_touch() {
+        for decades in 1..40 {
+            for scale in [Scale::Linear, Scale::Log] {
+                let axis = Axis::new(scale, [7.0, 7.0 * 1.5f64.powi(decades)], (0.0, 310.0), digits);
+                let places: Vec<f64> = axis.ticks().iter().map(|(value, _)| axis.at(*value)).collect();
+                assert!(
+                    places.windows(2).all(|pair| pair[1] - pair[0] >= GAP_BESIDE),
+                    "{decades} {places:?}"
+                );
+                assert!(places.len() >= 2, "{decades} {places:?}");
+            }
+        }
+    }
+
+    #[test]
     fn numbers_that_no_plot_can_show_do_no_harm() {
         for values in
             [&[][..], &[0.0], &[f64::NAN, f64::INFINITY], &[-5.0, 1e308], &[1e-300, 1e300], &[3.0, 3.0]]
