@@ -266,13 +266,20 @@ impl Storm {
         let stats = self.db.stats();
         let tables: u64 =
             stats.keyspaces.iter().flat_map(|space| &space.levels).map(|level| level.tables).sum();
-        let live = BTreeMap::from([
+        let explained = stats
+            .keyspaces
+            .iter()
+            .flat_map(|space| self.db.keyspace(&space.name).unwrap().explain().unwrap());
+        let sidecars = explained.map(|table| table.sidecars.len() as u64).sum();
+        let mut live = BTreeMap::from([
             ("CURRENT".to_owned(), 1),
             ("LOCK".to_owned(), 1),
             ("MANIFEST".to_owned(), 1),
             ("log".to_owned(), stats.log_files),
             ("sst".to_owned(), tables),
+            ("ph4".to_owned(), sidecars),
         ]);
+        live.retain(|_, count| *count > 0);
         let began = Instant::now();
         while files(dir) != live {
             assert!(began.elapsed() < Duration::from_secs(10), "{:?} there, {live:?} live", files(dir));

@@ -26,6 +26,26 @@ pub struct DbBuilder {
     pub(crate) formats: Vec<Arc<dyn AccessorFormat>>,
 }
 
+/// The policy of a builder that was given none.
+#[cfg(not(feature = "storage-api"))]
+fn default_policy() -> IndexPolicy {
+    IndexPolicy::auto()
+}
+
+/// The policy of a builder that was given none. With the simulator built in, the variable
+/// `KIBAN_DEFAULT_POLICY` may hold another one as TOML: so all tests run under any policy.
+///
+/// # Panics
+/// The variable holds something else.
+#[cfg(feature = "storage-api")]
+fn default_policy() -> IndexPolicy {
+    let policy = std::env::var("KIBAN_DEFAULT_POLICY").ok();
+    policy.map_or_else(IndexPolicy::auto, |toml| match IndexPolicy::from_toml(&toml) {
+        Ok(policy) => policy,
+        Err(error) => panic!("KIBAN_DEFAULT_POLICY: {error}"),
+    })
+}
+
 impl DbBuilder {
     pub(crate) fn new(path: &Path) -> Self {
         Self {
@@ -35,7 +55,7 @@ impl DbBuilder {
             read_only: false,
             listener: Listener::default(),
             storage: Arc::new(FsStorage::new()),
-            policy: IndexPolicy::sorted_only(),
+            policy: default_policy(),
             formats: Vec::new(),
         }
     }
@@ -75,8 +95,8 @@ impl DbBuilder {
         self
     }
 
-    /// Which indexes the tables of keyspaces get that have no policy stored; the default is none
-    /// but each table's own, [`IndexPolicy::sorted_only`].
+    /// Which indexes the tables of keyspaces get that have no policy stored; the default is
+    /// [`IndexPolicy::auto`].
     #[must_use]
     pub fn index_policy(mut self, policy: IndexPolicy) -> Self {
         self.policy = policy;

@@ -19,6 +19,7 @@ mod explain;
 mod reindex;
 mod sidecar;
 mod slot;
+mod verify;
 mod work;
 
 pub(crate) use attached::Index;

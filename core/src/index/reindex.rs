@@ -2,10 +2,12 @@
 
 use std::sync::Arc;
 
+use kiban_formats::Level;
 use kiban_indexes::IndexPolicy;
 use serde::Serialize;
 
 use super::slot::State;
+use super::work::is_settled;
 use crate::error::Result;
 use crate::space::Space;
 use crate::store::Store;
@@ -32,16 +34,14 @@ impl Store {
         self.check_writable()?;
         self.check_space(space)?;
         self.indexing.check(&rules)?;
+        let before = space.policy().decision(Level(0));
         self.change_options(space, |options| options.index_policy(rules.clone()))?;
         // Also by the policy it had: what stands beside its tables is looked at again.
-        space.decide_anew(self.indexing.policy(rules));
+        if space.policy().decision(Level(0)) == before {
+            space.decide_anew(self.indexing.policy(rules));
+        }
         self.upkeep.wake_for(space);
-        self.upkeep.wait_until(self, Scope::Of(&[space.id]), || {
-            let policy = space.policy();
-            let is_settled =
-                |table: &Arc<TableHandle>| table.index().is_settled(policy.decision(table.meta.level));
-            space.is_dropped() || space.view().tables().all(is_settled)
-        })?;
+        self.upkeep.wait_until(self, Scope::Of(&[space.id]), || is_settled(space))?;
         let mut report = ReindexReport::default();
         for table in space.view_owned().tables() {
             for (_, state) in table.index().settled().states {

@@ -44,6 +44,18 @@ impl Sidecar {
         format: &dyn AccessorFormat,
         owner: &AccessorHeader,
     ) -> Result<std::result::Result<Self, Unusable>> {
+        let found = Self::open_of_anyone(storage, path)?;
+        Ok(found.and_then(|sidecar| {
+            check_owner(&sidecar.directory.header, format, owner).map_err(Unusable::Refused)?;
+            Ok(sidecar)
+        }))
+    }
+
+    /// The same, whatever format and table it is of.
+    pub(super) fn open_of_anyone(
+        storage: &dyn Storage,
+        path: &Path,
+    ) -> Result<std::result::Result<Self, Unusable>> {
         let file = match storage.open(path) {
             Ok(file) => file,
             Err(source) if source.kind() == io::ErrorKind::NotFound => return Ok(Err(Unusable::Missing)),
@@ -52,7 +64,6 @@ impl Sidecar {
         let read = || -> std::result::Result<Self, Trouble> {
             let bytes = file.len()?;
             let directory = read_directory(&*file, bytes)?;
-            check_owner(&directory.header, format, owner)?;
             Ok(Self { path: path.to_owned(), file: file.clone(), directory, bytes })
         };
         match read() {
@@ -71,9 +82,12 @@ impl Sidecar {
         Ok(file.verify().map(|()| file))
     }
 
-    /// In a map; nothing but the directory has been checked.
-    pub(super) fn mapped(&self) -> io::Result<AccessorFile> {
-        Ok(self.with(Arc::new(Mapped(self.file.map(self.bytes)?))))
+    /// In a map, and the bytes of heap that the map takes; nothing but the directory has been checked.
+    pub(super) fn mapped(&self) -> io::Result<(AccessorFile, usize)> {
+        let map = self.file.map(self.bytes)?;
+        let counts = 4 * size_of::<usize>();
+        let heap_bytes = size_of::<Mapped>() + size_of_val(&*map) + counts;
+        Ok((self.with(Arc::new(Mapped(map))), heap_bytes))
     }
 
     fn with(&self, bytes: FileBytes) -> AccessorFile {
@@ -191,13 +205,15 @@ impl<'s> Writing<'s> {
         Ok(())
     }
 
-    /// Gives the file its name; it is not made durable. The bytes of the file.
+    /// Gives the file its name, once its bytes are durable: a power cut may take a sidecar, and seldom
+    /// leaves half of one. No writer waits for this. The bytes of the file.
     pub(super) fn finish(mut self) -> io::Result<u64> {
         if let Some(writer) = self.writer.take() {
             let end = writer.finish();
             self.append(&end)?;
         }
         self.flush()?;
+        self.file.sync()?;
         self.storage.rename(&files::temporary(&self.path), &self.path)?;
         let bytes = self.bytes;
         // Nothing is left to remove.

@@ -94,12 +94,13 @@ impl Slot {
         let names = sidecars.iter().map(|(name, _)| name).chain(states.iter().map(|(name, _)| name));
         let lists = sidecars.capacity() * size_of::<(String, u64)>()
             + states.capacity() * size_of::<(String, State)>();
-        let attached = size_of::<Attached>() + 2 * size_of::<usize>();
-        rule.capacity()
-            + reason.capacity()
-            + lists
-            + names.map(String::capacity).sum::<usize>()
-            + if self.attached.load().is_some() { attached } else { 0 }
+        let counts = 2 * size_of::<usize>();
+        let attached = self.attached.load();
+        let attached = attached.as_deref().map_or(0, |attached| {
+            let name = if let Attached::Index(index) = attached { index.name().len() } else { 0 };
+            size_of::<Attached>() + counts + name
+        });
+        rule.capacity() + reason.capacity() + lists + names.map(String::capacity).sum::<usize>() + attached
     }
 
     /// The sidecar of this format was removed.

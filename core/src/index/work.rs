@@ -238,13 +238,13 @@ impl Store {
             _ => self.tables.budget.try_reserve(sidecar.bytes),
         };
         let may_map = asked == Residency::Mapped || self.tables.maps(table.meta.level);
-        let (file, residency) = match &reserved {
+        let (file, residency, map_bytes) = match &reserved {
             Some(_) => match sidecar.resident()? {
-                Ok(file) => (file, Residency::Resident),
+                Ok(file) => (file, Residency::Resident, 0),
                 Err(error) => return Ok(Err(format!("{name} refused: {error}"))),
             },
             None if may_map => match sidecar.mapped() {
-                Ok(file) => (file, Residency::Mapped),
+                Ok((file, map_bytes)) => (file, Residency::Mapped, map_bytes),
                 Err(error) => return Ok(Err(format!("{name} off: it cannot be mapped: {error}"))),
             },
             None => {
@@ -263,10 +263,10 @@ impl Store {
         // What the format keeps beside the file's bytes counts as well.
         let units = table.meta.bytes.div_ceil(UNIT_BYTES as u64);
         let proven = is_plugin.then(|| UnitBits::new(units));
-        let proven_bytes = proven.as_ref().map_or(0, UnitBits::heap_bytes) as u64;
-        let extra = (accessor.resident_bytes() as u64)
-            .saturating_sub(reserved.as_ref().map_or(0, |r| r.bytes()))
-            + proven_bytes;
+        let proven_bytes = proven.as_ref().map_or(0, UnitBits::heap_bytes);
+        let beside =
+            (accessor.resident_bytes() as u64).saturating_sub(reserved.as_ref().map_or(0, |r| r.bytes()));
+        let extra = beside + (map_bytes + proven_bytes) as u64;
         let facts = Facts {
             name: name.to_owned(),
             residency,
@@ -279,6 +279,13 @@ impl Store {
         };
         Ok(Ok((Index::new(accessor, facts), reason)))
     }
+}
+
+/// Whether all was decided for a keyspace's tables by the policy that it has.
+pub(super) fn is_settled(space: &Space) -> bool {
+    let policy = space.policy();
+    let is_settled = |table: &Arc<TableHandle>| table.index().is_settled(policy.decision(table.meta.level));
+    space.is_dropped() || space.view().tables().all(is_settled)
 }
 
 /// What the manifest knows of a table's shape.

@@ -46,6 +46,9 @@ pub(crate) struct Opened {
     index: Option<Arc<Attached>>,
 }
 
+/// Bytes of memory that an open table takes beside itself: what it is shown by, and four counts.
+pub(super) const OPENED_BYTES: usize = size_of::<Opened>() + 4 * size_of::<usize>();
+
 /// An open table, kept open for as long as this is held.
 pub(crate) enum OpenTable {
     /// Open before: no reference count is touched.

@@ -11,6 +11,7 @@ use kiban_formats::properties::Properties;
 use kiban_formats::{FormatError, KeyspaceId, Problem, SeqNo, TableMeta};
 
 use super::context::TableContext;
+use super::handle::OPENED_BYTES;
 use super::pages::{OpenFile, Pages, read_error};
 use super::stats::Counted;
 use crate::error::{Error, ErrorKind, Result};
@@ -70,8 +71,11 @@ impl Table {
         };
         let open = OpenFile { path: path.to_owned(), no: meta.no, file, map };
         let pages = Pages::new(open, &footer, meta.entries, context.clone());
-        let handle_bytes =
-            size_of::<Self>() + pages.heap_bytes() + top.resident_bytes() + properties.heap_bytes();
+        let handle_bytes = OPENED_BYTES
+            + size_of::<Self>()
+            + pages.heap_bytes()
+            + top.resident_bytes()
+            + properties.heap_bytes();
         let handle_reserved = context.budget.reserve(handle_bytes as u64);
         Ok(Self { pages, footer, top, properties, filter, assigned, handle_reserved, filter_reserved })
     }
