@@ -83,8 +83,8 @@ impl Ph4 {
 impl PointAccessor for Ph4 {
     #[inline]
     fn locate(&self, probe: &Probe<'_>) -> Location {
-        let Some(in_page) = self.map.page(probe.hash) else { return Location::Absent };
         let pages = self.pages();
+        let Some(in_page) = self.map.page(probe.hash) else { return Location::Absent };
         match self.slot(pages, in_page) {
             Ok(in_slot) => self.location(self.map.value(pages, in_slot)),
             Err(known) => known,
