@@ -315,3 +315,35 @@ fn an_open_without_the_format_of_a_stored_policy_names_the_keyspace() {
     let message = error.to_string();
     assert!(message.contains("keyspace \"own\"") && message.contains("`plain`"), "{message}");
 }
+
+#[test]
+fn a_table_whose_keys_do_not_fit_the_memory_for_builds_gets_its_index_all_the_same() {
+    let settings = Settings {
+        build_bytes: 150_000,
+        table_bytes: 64 << 20,
+        memtable_bytes: 16 << 20,
+        background_threads: 1,
+        ..Settings::default()
+    };
+    let disk = MemStorage::new(1);
+    let open = |settings: &Settings| {
+        let builder = Db::builder(dir()).storage(Arc::new(disk.clone())).settings(settings.clone());
+        builder.index_policy(IndexPolicy::always("ph4")).open().unwrap()
+    };
+    let db = open(&settings);
+    let space = db.default_keyspace();
+    (0..30_000).for_each(|no| space.put(key(no), no.to_le_bytes()).unwrap());
+    db.flush().unwrap();
+    db.wait_idle().unwrap();
+    let explained = space.explain().unwrap();
+    assert!(explained.len() == 1 && explained[0].active == "ph4", "{explained:?}");
+    (0..30_000).for_each(|no| assert_eq!(space.get(key(no)).unwrap().unwrap(), no.to_le_bytes()));
+    assert!(db.verify().unwrap().is_clean());
+    let path = dir().join(format!("{:08}.ph4", explained[0].table));
+    let in_passes = disk.bytes(&path).unwrap();
+    drop((space, db));
+    disk.remove(&path).unwrap();
+    let db = open(&Settings { build_bytes: 32 << 20, ..settings });
+    db.wait_idle().unwrap();
+    assert!(disk.bytes(&path).unwrap() == in_passes, "in one pass it is the same, byte for byte");
+}

@@ -1,6 +1,6 @@
 //! Building a sidecar from a published table.
 
-use kiban_indexes::{AccessorFormat, Declined, Params, Plan};
+use kiban_indexes::{AccessorBuilder, AccessorFormat, Declined, Params, Plan};
 
 use super::sidecar::{self, Writing};
 use crate::error::{Error, Result};
@@ -9,6 +9,9 @@ use crate::table::TableHandle;
 
 /// Entries between two looks whether the store is closed and the memory is enough.
 const ENTRIES_A_LOOK: u64 = 1024;
+
+/// Most passes over a table that a format gets.
+const PASSES_MAX: u32 = 1024;
 
 /// How a build ended that did not fail.
 #[derive(Debug)]
@@ -67,31 +70,46 @@ impl Store {
         params: &Params,
     ) -> std::result::Result<u64, Stop> {
         let table = handle.get(&self.tables)?;
-        let shape = table.shape(handle.meta.level);
+        let mut shape = table.shape(handle.meta.level);
+        // Every background thread may build one.
+        let memory_max = self.settings.build_bytes / u64::from(self.settings.background_threads.max(1));
+        shape.memory_max = memory_max.max(1);
         if let Plan::Decline(reason) = format.plan(&shape, params) {
             return Err(Declined::new(reason).into());
         }
         let mut memory = self.tables.building.share();
         let mut builder = format.builder(&shape, params, seed(handle))?;
-        let mut until_look = 0;
-        table.for_each_entry(|entry| -> std::result::Result<(), Stop> {
-            if until_look == 0 {
-                self.check_open()?;
-                until_look = ENTRIES_A_LOOK;
-                let bytes = builder.memory_bytes() as u64;
-                memory.set(bytes);
-                if bytes > self.settings.build_bytes {
-                    let most = self.settings.build_bytes;
-                    let reason = format!("needs more memory than build_bytes ({most} bytes)");
-                    return Err(Declined::new(reason).into());
+        let mut add_all = |builder: &mut dyn AccessorBuilder| {
+            let mut until_look = 0;
+            table.for_each_entry(|entry| -> std::result::Result<(), Stop> {
+                if until_look == 0 {
+                    self.check_open()?;
+                    until_look = ENTRIES_A_LOOK;
+                    let bytes = builder.memory_bytes() as u64;
+                    memory.set(bytes);
+                    if bytes > memory_max {
+                        return Err(
+                            Declined::new(format!("needs more memory than {memory_max} bytes")).into()
+                        );
+                    }
                 }
-            }
-            until_look -= 1;
-            Ok(builder.add(entry)?)
-        })?;
+                until_look -= 1;
+                Ok(builder.add(entry)?)
+            })
+        };
+        add_all(&mut *builder)?;
         let path = handle.path().with_extension(format.name());
         let header = sidecar::header(format, self.id, &handle.meta);
         let mut out = Writing::begin(&*self.storage, &path, &header)?;
+        let mut passes = 1;
+        while builder.next_pass(&mut out)? {
+            passes += 1;
+            if passes > PASSES_MAX {
+                return Err(Declined::new(format!("asks for more than {PASSES_MAX} passes")).into());
+            }
+            self.check_open()?;
+            add_all(&mut *builder)?;
+        }
         builder.finish(&mut out)?;
         let bytes = out.finish().map_err(Declined::from)?;
         Ok(bytes)

@@ -91,7 +91,9 @@ impl AccessorFormat for Liar {
         params: &Params,
         seed: u64,
     ) -> Result<Box<dyn AccessorBuilder>, Declined> {
-        let inner = self.format.builder(shape, params, seed)?;
+        // It keeps all entries anyway, so one pass is enough.
+        let shape = TableShape { memory_max: 0, ..shape.clone() };
+        let inner = self.format.builder(&shape, params, seed)?;
         Ok(Box::new(LyingBuilder { inner, rows: Vec::new() }))
     }
 

@@ -124,6 +124,17 @@ pub trait AccessorBuilder: Send {
     /// About how many bytes the index will have on disk.
     fn estimate_bytes(&self) -> u64;
 
+    /// Called when all entries have been added, again and again until it says `false`: whether to add
+    /// them all once more. A format that needs more memory than
+    /// [`TableShape::memory_max`](super::TableShape::memory_max) for all of a table takes a part of it
+    /// at a time, and may write the sections, or parts of them, that are done.
+    ///
+    /// # Errors
+    /// Those of [`finish`](Self::finish).
+    fn next_pass(&mut self, _out: &mut dyn SectionWriter) -> Result<bool, Declined> {
+        Ok(false)
+    }
+
     /// Solves what is left to solve, and writes it.
     ///
     /// # Errors

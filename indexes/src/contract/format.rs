@@ -97,6 +97,8 @@ pub struct TableShape {
     pub align_bytes: u32,
     /// Bytes of the longest page, jumbo runs apart.
     pub page_bytes: u32,
+    /// Bytes of heap that a builder may take; 0: as many as it needs. One that takes more is dropped.
+    pub memory_max: u64,
 }
 
 /// How an index would be built.

@@ -4,7 +4,7 @@ use std::io;
 
 use kiban_formats::crc::crc32;
 
-use super::collect::{LISTED, Sorted};
+use super::collect::LISTED;
 use super::geometry::{Geometry, SCANNED_BITS};
 use super::hash::{PageWords, fingerprint, slot};
 use super::lookup::FALLBACK_SEED;
@@ -16,39 +16,54 @@ use super::{bits, directory::Directory};
 const PAGE_SEEDS_MAX: u8 = 64;
 const _: () = assert!(PAGE_SEEDS_MAX < FALLBACK_SEED);
 
-/// What became of the keys.
-#[derive(Debug)]
-pub(crate) struct Solved {
+/// The pages of a table, made in the order of hashes.
+pub(crate) struct Pages<N> {
     pub(crate) directory: Directory,
     /// Pairs of pages that fell back.
     pub(crate) fallen_back: usize,
+    /// Pairs that stand for several keys.
+    pub(crate) shared: usize,
+    maker: PageMaker<N>,
+    page_keys: usize,
 }
 
-impl Sorted {
-    /// Solves page after page, each given to `sink` as it is done.
+impl<N: Fn(u64) -> u64> Pages<N> {
+    /// Pages for so many keys; `number` makes numbers of at most `geometry.value_bits` of what was
+    /// collected.
+    pub(crate) fn new(seed: u64, geometry: Geometry, keys: usize, number: N) -> Self {
+        let page_keys = keys.div_ceil(geometry.pages.max(1) as usize);
+        let maker = PageMaker::new(geometry, number);
+        Self { directory: Directory::new(seed, geometry), fallen_back: 0, shared: 0, maker, page_keys }
+    }
+
+    /// Makes page after page of sorted pairs, each given to `sink` as it is done, and tells how many
+    /// pairs are in them. Unless they are the last ones of the table, the pairs of the last page
+    /// stay behind: those that come next may belong to it.
     ///
     /// # Errors
     /// The sink's.
-    pub(crate) fn solve(self, mut sink: impl FnMut(&[u8]) -> io::Result<()>) -> io::Result<Solved> {
-        let Self { seed, pairs, geometry, .. } = self;
-        let mut solved = Solved { directory: Directory::new(seed, geometry), fallen_back: 0 };
-        let mut maker = PageMaker::new(geometry);
-        let mut rest = pairs.as_slice();
-        let page_keys = pairs.len().div_ceil(geometry.pages.max(1) as usize);
-        while !rest.is_empty() {
-            let (page_pairs, behind) = rest.split_at(cut(rest, page_keys));
-            let page_seed = maker.make(page_pairs).unwrap_or(FALLBACK_SEED);
+    pub(crate) fn make(
+        &mut self,
+        pairs: &[Pair],
+        are_last: bool,
+        mut sink: impl FnMut(&[u8]) -> io::Result<()>,
+    ) -> io::Result<usize> {
+        let mut rest = pairs;
+        while rest.len() > self.page_keys || are_last && !rest.is_empty() {
+            let (page_pairs, behind) = rest.split_at(cut(rest, self.page_keys));
+            let page_seed = self.maker.make(page_pairs).unwrap_or(FALLBACK_SEED);
             if page_seed == FALLBACK_SEED {
-                solved.fallen_back += page_pairs.len();
-                maker.page.fill(0);
+                self.fallen_back += page_pairs.len();
+                self.maker.page.fill(0);
             }
+            self.shared += page_pairs.iter().filter(|pair| pair.value == LISTED).count();
             // The first page begins at the least hash, whoever has it.
-            let first = if rest.len() == pairs.len() { 0 } else { head(&page_pairs[0]) };
-            solved.directory.push(first, page_seed, crc32(&maker.page));
-            sink(&maker.page)?;
+            let first = if self.directory.is_empty() { 0 } else { head(&page_pairs[0]) };
+            self.directory.push(first, page_seed, crc32(&self.maker.page));
+            sink(&self.maker.page)?;
             rest = behind;
         }
-        Ok(solved)
+        Ok(pairs.len() - rest.len())
     }
 }
 
@@ -69,17 +84,18 @@ fn cut(pairs: &[Pair], page_keys: usize) -> usize {
 }
 
 /// Makes pages in memory that it keeps.
-struct PageMaker {
+struct PageMaker<N> {
     geometry: Geometry,
+    number: N,
     solver: Solver,
     hashes: Vec<u64>,
     page: Vec<u8>,
 }
 
-impl PageMaker {
-    fn new(geometry: Geometry) -> Self {
+impl<N: Fn(u64) -> u64> PageMaker<N> {
+    fn new(geometry: Geometry, number: N) -> Self {
         let page = vec![0; geometry.page_bytes as usize];
-        Self { geometry, solver: Solver::default(), hashes: Vec::new(), page }
+        Self { geometry, number, solver: Solver::default(), hashes: Vec::new(), page }
     }
 
     /// Fills the page, by the first page seed that can.
@@ -96,7 +112,7 @@ impl PageMaker {
     }
 
     fn value(&self, pair: &Pair) -> u64 {
-        if pair.value == LISTED { self.geometry.listed_value() } else { pair.value }
+        if pair.value == LISTED { self.geometry.listed_value() } else { (self.number)(pair.value) }
     }
 
     fn piloted(&mut self, pairs: &[Pair], page_seed: u8) -> bool {

@@ -58,6 +58,15 @@ impl Directory {
         self.seeds.push(page_seed);
     }
 
+    /// Bytes of heap.
+    pub(crate) fn memory_bytes(&self) -> usize {
+        (self.firsts.capacity() + self.crcs.capacity()) * size_of::<u32>() + self.seeds.capacity()
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.seeds.is_empty()
+    }
+
     /// The checksum of each page.
     pub(crate) fn crcs(&self) -> &[u32] {
         &self.crcs

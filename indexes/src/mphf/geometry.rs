@@ -48,6 +48,13 @@ impl Geometry {
         }
     }
 
+    /// For keys of which so many have hashes of their own. Where there are no pilots only those count;
+    /// elsewhere all do, because they are counted before hashes are compared.
+    pub(crate) fn of(keys: usize, hashes: usize, value_bits: u32) -> (Self, usize) {
+        let keys = if keys < PILOTED_KEYS_MIN { hashes } else { keys };
+        (Self::new(keys, value_bits), keys)
+    }
+
     fn scanned(keys: usize, value_bits: u32) -> Self {
         let mut scanned = Self { pages: 1, slots: keys as u32, buckets: 0, value_bits, page_bytes: 0 };
         scanned.page_bytes = scanned.used_bytes().next_multiple_of(LINE_BYTES) as u32;

@@ -74,7 +74,8 @@ mod sort;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use collect::Collector;
+pub(crate) use build::Pages;
+pub(crate) use collect::{Collector, PAIR_BYTES};
 pub(crate) use directory::Directory;
 pub(crate) use geometry::{Geometry, value_bits};
 pub(crate) use lookup::{Found, HashPages, InPage, InSlot};

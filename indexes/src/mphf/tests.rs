@@ -1,5 +1,6 @@
 use std::collections::HashMap;
 
+use super::sort::Pair;
 use super::*;
 
 /// A map whose pages are in memory.
@@ -9,17 +10,34 @@ struct Map {
     fallen_back: usize,
 }
 
+/// Makes the pages of what was collected, in the order of hashes, `at_once` at a time.
+fn solve(collector: &Collector, keys: usize, at_once: usize) -> Map {
+    let value_max = collector.pairs().iter().map(|pair| pair.value).filter(|value| *value != u64::MAX).max();
+    let (geometry, keys) = Geometry::of(keys, collector.pairs().len(), value_bits(value_max.unwrap_or(0)));
+    let mut made = Pages::new(collector.seed(), geometry, keys, |value| value);
+    let mut pages = Vec::new();
+    let (mut from, mut to, all) = (0, 0, collector.pairs().len());
+    while to < all || from < all {
+        to = (to + at_once).min(all);
+        // All hashes that the directory cannot tell apart come together.
+        let same = |pair: &Pair| pair.hash >> 32 == collector.pairs()[to - 1].hash >> 32;
+        to += collector.pairs()[to..].iter().take_while(|pair| same(pair)).count();
+        let sink = |page: &[u8]| {
+            pages.extend_from_slice(page);
+            Ok(())
+        };
+        from += made.make(&collector.pairs()[from..to], to == all, sink).unwrap();
+    }
+    let directory = Directory::decode(&made.directory.encode()).unwrap();
+    Map { pages, map: HashPages::new(directory), fallen_back: made.fallen_back }
+}
+
 fn build(seed: u64, pairs: impl IntoIterator<Item = (u64, u64)>) -> Map {
     let mut collector = Collector::new(seed, 0);
     pairs.into_iter().for_each(|(hash, value)| collector.add(hash, value));
-    let mut pages = Vec::new();
-    let solved = collector.sort(|value| value).solve(|page| {
-        pages.extend_from_slice(page);
-        Ok(())
-    });
-    let solved = solved.unwrap();
-    let directory = Directory::decode(&solved.directory.encode()).unwrap();
-    Map { pages, map: HashPages::new(directory), fallen_back: solved.fallen_back }
+    let keys = collector.pairs().len();
+    collector.sort();
+    solve(&collector, keys, usize::MAX / 2)
 }
 
 impl Map {
@@ -73,24 +91,42 @@ fn hashes_that_the_directory_cannot_tell_apart_fall_back_alone() {
     // after it: 3,000 that share their high 32 bits, among 6,000 others.
     let mut collector = Collector::new(0, 0);
     (0..9_000).for_each(|no| collector.add(hash(no), no));
-    let mut sorted = collector.sort(|value| value);
-    let shared = sorted.pairs[4_000].hash >> 32 << 32;
-    let pairs = &mut sorted.pairs;
-    (4_000..7_000).for_each(|at| pairs[at].hash = shared | at as u64);
-    let values: HashMap<u64, u64> = pairs.iter().map(|pair| (pair.hash, pair.value)).collect();
+    collector.sort();
+    let shared = collector.pairs()[4_000].hash >> 32 << 32;
+    let changed = collector.pairs().iter().enumerate().map(|(at, pair)| match at {
+        4_000..7_000 => Pair { hash: shared | at as u64, ..*pair },
+        _ => *pair,
+    });
+    let pairs: Vec<Pair> = changed.collect();
+    let (geometry, keys) = Geometry::of(9_000, 9_000, value_bits(9_000));
+    let mut made = Pages::new(0, geometry, keys, |value| value);
     let mut pages = Vec::new();
-    let solved = sorted.solve(|page| {
+    let sink = |page: &[u8]| {
         pages.extend_from_slice(page);
         Ok(())
-    });
-    let solved = solved.unwrap();
-    assert_eq!(solved.fallen_back, 3_000);
-    let map = HashPages::new(Directory::decode(&solved.directory.encode()).unwrap());
+    };
+    assert_eq!(made.make(&pairs, true, sink).unwrap(), 9_000);
+    assert_eq!(made.fallen_back, 3_000);
+    let values: HashMap<u64, u64> = pairs.iter().map(|pair| (pair.hash, pair.value)).collect();
+    let map = HashPages::new(Directory::decode(&made.directory.encode()).unwrap());
     for (hash, value) in values {
         let page = map.page_of_mixed(hash);
         let found = map.slot(&pages, page).map_or_else(|found| found, |slot| map.value(&pages, slot));
         let expected = if hash >> 32 == shared >> 32 { Found::Unknown } else { Found::Value(value) };
         assert_eq!(found, expected);
+    }
+}
+
+#[test]
+fn pages_are_the_same_however_many_pairs_are_there_at_a_time() {
+    let pairs = (0..20_000).map(|no| (hash(no), no)).chain([(hash(3), 9)]);
+    let mut collector = Collector::new(4, 0);
+    pairs.for_each(|(hash, value)| collector.add(hash, value));
+    collector.sort();
+    let whole = solve(&collector, 20_001, usize::MAX / 2);
+    for at_once in [1, 100, 779, 5_000] {
+        let parts = solve(&collector, 20_001, at_once);
+        assert!(parts.pages == whole.pages, "{at_once}");
     }
 }
 

@@ -4,9 +4,10 @@ use std::collections::HashMap;
 
 use proptest::prelude::*;
 
-use super::support::{Key, build, builder, entry, hash, open, probe, table};
+use super::support::{Key, add_all, build, builder, entry, hash, open, probe, table};
 use kiban_formats::PageNo;
 
+use crate::conformance::sidecar;
 use crate::*;
 
 const BOTH: [Residency; 2] = [Residency::Resident, Residency::Mapped];
@@ -96,7 +97,7 @@ fn sizes_are_as_they_are_said_to_be() {
         let bytes = file.len() as f64;
         assert!((bytes - estimate).abs() <= bytes * 0.1 + container, "{estimate} for {bytes}");
         let memory = builder(&keys, 5).memory_bytes();
-        assert!(memory <= count as usize * 16 + 200, "{memory} bytes for {count} keys");
+        assert!(memory <= count as usize * 16 + 640, "{memory} bytes for {count} keys");
         let [resident, mapped] = BOTH.map(|residency| open(&file, residency).unwrap().resident_bytes());
         assert!(resident >= file.len() && resident <= file.len() + file.len() / 100 + 400);
         assert!(mapped <= file.len() / 300 + 400, "{mapped}");
@@ -165,4 +166,48 @@ proptest! {
             },
         }
     }
+}
+
+#[test]
+fn a_table_that_does_not_fit_the_memory_is_read_in_passes_and_gives_the_same_bytes() {
+    for count in [20_000, 100_000] {
+        // Some share their hash.
+        let mut keys = table(count, 13);
+        keys.extend([(hash(5), PageNo(3), 64), (hash(6), PageNo(4), 64), (hash(6), PageNo(5), 64)]);
+        let (whole, built) = build(&keys, 7).unwrap();
+        for memory_max in [70_000, 200_000, 1_000_000] {
+            let shape = TableShape { keys: keys.len() as u64, memory_max, ..TableShape::default() };
+            let mut builder = match Ph4Format.builder(&shape, &Params::new(), 7) {
+                Ok(builder) => builder,
+                Err(declined) => {
+                    assert!(declined.reason().contains("passes"), "{declined}");
+                    continue;
+                }
+            };
+            let mut out = sidecar::MemSections::new(&sidecar::header(&Ph4Format, keys.len() as u64));
+            let mut passes = 0;
+            loop {
+                add_all(&mut *builder, &keys);
+                passes += 1;
+                assert!(
+                    builder.memory_bytes() as u64 <= memory_max,
+                    "{} of {memory_max}",
+                    builder.memory_bytes()
+                );
+                if !builder.next_pass(&mut out).unwrap() {
+                    break;
+                }
+            }
+            assert_eq!(passes > 1, count * 16 > memory_max, "{passes} passes");
+            assert_eq!(builder.finish(&mut out).unwrap(), built);
+            assert!(out.finish() == whole, "{count} keys, {memory_max} bytes, {passes} passes");
+        }
+    }
+}
+
+#[test]
+fn a_table_that_would_be_read_too_often_is_declined() {
+    let shape = TableShape { keys: 10_000_000, memory_max: 100_000, ..TableShape::default() };
+    let declined = Ph4Format.builder(&shape, &Params::new(), 7).err().unwrap();
+    assert!(declined.reason().contains("at most 64 are made"), "{declined}");
 }

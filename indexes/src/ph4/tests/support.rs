@@ -18,12 +18,17 @@ fn facts((hash, page, offset): Key, newest: bool) -> EntryFacts<'static> {
 pub(super) fn builder(keys: &[Key], seed: u64) -> Box<dyn AccessorBuilder> {
     let shape = TableShape { keys: keys.len() as u64, ..TableShape::default() };
     let mut builder = Ph4Format.builder(&shape, &Params::new(), seed).unwrap();
+    add_all(&mut *builder, keys);
+    builder
+}
+
+/// One scan of the table.
+pub(super) fn add_all(builder: &mut dyn AccessorBuilder, keys: &[Key]) {
     for (hash, page, offset) in keys {
         builder.add(&facts((*hash, *page, *offset), true)).unwrap();
         // An older version is elsewhere, and is not what is found.
         builder.add(&facts((*hash, PageNo(page.0 ^ 1), 48), false)).unwrap();
     }
-    builder
 }
 
 /// The file, and what the builder says of it.
