@@ -15,7 +15,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::limits;
 use crate::log::Journal;
 use crate::settings::Durability;
-use crate::source::{EntryRef, Found};
+use crate::source::{EntryRef, Found, Wants};
 use crate::space::Space;
 use crate::store::Store;
 
@@ -140,8 +140,9 @@ impl Store {
         for expected in batch.expectations() {
             let view = expected.space.view();
             let probe = self.probe(&expected.key);
-            let found =
-                view.at(probe.snapshot).map_or(Ok(Found::Absent), |view| view.get(&self.tables, &probe))?;
+            let found = view
+                .at(probe.snapshot)
+                .map_or(Ok(Found::Absent), |view| view.get(&self.tables, &probe, Wants::Value))?;
             let holds = match (&found, &expected.value) {
                 (Found::Value(value), Some(expected)) => value == expected,
                 (Found::Absent | Found::Deleted, None) => true,

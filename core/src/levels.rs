@@ -8,7 +8,7 @@ use kiban_indexes::Probe;
 use crate::error::Result;
 use crate::multi_get::Batch;
 use crate::run::{Run, RunSource};
-use crate::source::{Found, Source};
+use crate::source::{Found, Source, Wants};
 use crate::stats::LevelStats;
 use crate::table::{TableContext, TableHandle, TableSource};
 
@@ -107,16 +107,16 @@ impl Levels {
 
     /// Searches level after level; the first answer other than [`Found::Absent`] is the answer.
     #[inline]
-    pub(crate) fn get(&self, context: &TableContext, probe: &Probe<'_>) -> Result<Found> {
+    pub(crate) fn get(&self, context: &TableContext, probe: &Probe<'_>, wants: Wants) -> Result<Found> {
         for table in self.level0.tables_for(probe.key) {
-            match table.find(context, probe)? {
+            match table.find(context, probe, wants)? {
                 Found::Absent => {}
                 found => return Ok(found),
             }
         }
         for run in &self.runs {
             let Some(table) = run.table_for(probe.key) else { continue };
-            match table.find(context, probe)? {
+            match table.find(context, probe, wants)? {
                 Found::Absent => {}
                 found => return Ok(found),
             }

@@ -11,7 +11,7 @@ use crate::error::Result;
 use crate::iter::{Bounds, Cursor, Iter, ReadView};
 use crate::limits::KEY_BYTES_MAX;
 use crate::snapshot::Snapshot;
-use crate::source::{Found, Source};
+use crate::source::{Found, Source, Wants};
 use crate::space::Space;
 use crate::value::Value;
 use crate::view::View;
@@ -27,30 +27,31 @@ impl Reader<'_> {
     /// The newest version of `key` that the snapshot, or a reader of now, may see.
     #[inline]
     pub(crate) fn get(&self, key: &[u8], snapshot: Option<SeqNo>) -> Result<Option<Value>> {
-        Ok(match self.find(key, snapshot)? {
+        Ok(match self.find(key, snapshot, Wants::Value)? {
             Found::Value(value) => Some(value),
             Found::Absent | Found::Deleted => None,
         })
     }
 
     pub(crate) fn contains(&self, key: &[u8], snapshot: Option<SeqNo>) -> Result<bool> {
-        Ok(matches!(self.find(key, snapshot)?, Found::Value(_)))
+        Ok(matches!(self.find(key, snapshot, Wants::Presence)?, Found::Value(_)))
     }
 
     #[inline]
-    fn find(&self, key: &[u8], snapshot: Option<SeqNo>) -> Result<Found> {
+    fn find(&self, key: &[u8], snapshot: Option<SeqNo>, wants: Wants) -> Result<Found> {
         let view = self.space.view();
         let seq = snapshot.unwrap_or_else(|| self.handle.store.visible());
-        self.find_in(&view, key, seq)
+        self.find_in(&view, key, seq, wants)
     }
 
     #[inline]
-    fn find_in(&self, view: &View, key: &[u8], seq: SeqNo) -> Result<Found> {
+    fn find_in(&self, view: &View, key: &[u8], seq: SeqNo, wants: Wants) -> Result<Found> {
         if key.len() > KEY_BYTES_MAX {
             return Ok(Found::Absent);
         }
         let Some(view) = view.at(seq) else { return Ok(Found::Absent) };
-        view.get(&self.handle.store.tables, &Probe::new(key, key_hash(self.handle.store.hash_seed, key), seq))
+        let probe = Probe::new(key, key_hash(self.handle.store.hash_seed, key), seq);
+        view.get(&self.handle.store.tables, &probe, wants)
     }
 
     /// All keys are read from one view at one sequence.

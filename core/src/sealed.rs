@@ -8,7 +8,7 @@ use kiban_indexes::Probe;
 use crate::error::Result;
 use crate::memtable::{Memtable, MemtableSource};
 use crate::run::{Run, RunSource};
-use crate::source::{Found, Source};
+use crate::source::{Found, Source, Wants};
 use crate::table::{TableContext, TableHandle};
 
 /// One of a keyspace's sealed things. They join the levels in the order in which they were
@@ -59,11 +59,11 @@ impl Sealed {
         }
     }
 
-    pub(crate) fn get(&self, context: &TableContext, probe: &Probe<'_>) -> Result<Found> {
+    pub(crate) fn get(&self, context: &TableContext, probe: &Probe<'_>, wants: Wants) -> Result<Found> {
         match self {
             Self::Memtable(memtable) => Ok(memtable.get(probe.key, probe.snapshot)),
             Self::Ingested(run) => match run.table_for(probe.key) {
-                Some(table) => table.find(context, probe),
+                Some(table) => table.find(context, probe, wants),
                 None => Ok(Found::Absent),
             },
         }

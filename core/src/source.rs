@@ -46,6 +46,15 @@ pub(crate) trait Source: Send {
     }
 }
 
+/// What is asked of a key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Wants {
+    /// Its value.
+    Value,
+    /// Only whether it has one: the value that is found may be empty.
+    Presence,
+}
+
 /// What one memtable or table says of a key at a snapshot.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Found {

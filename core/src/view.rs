@@ -10,7 +10,7 @@ use crate::levels::{Levels, LevelsChange};
 use crate::memtable::{Memtable, MemtableSource};
 use crate::multi_get::Batch;
 use crate::sealed::Sealed;
-use crate::source::{Found, Source};
+use crate::source::{Found, Source, Wants};
 use crate::table::{TableContext, TableHandle};
 
 /// The memtables and tables of a keyspace at one moment. Never changes; holding it keeps
@@ -118,18 +118,18 @@ impl View {
 
     /// Searches newest first; the first answer other than [`Found::Absent`] is the answer.
     #[inline]
-    pub(crate) fn get(&self, tables: &TableContext, probe: &Probe<'_>) -> Result<Found> {
+    pub(crate) fn get(&self, tables: &TableContext, probe: &Probe<'_>, wants: Wants) -> Result<Found> {
         match self.active.get(probe.key, probe.snapshot) {
             Found::Absent => {}
             found => return Ok(found),
         }
         for sealed in &self.sealed {
-            match sealed.get(tables, probe)? {
+            match sealed.get(tables, probe, wants)? {
                 Found::Absent => {}
                 found => return Ok(found),
             }
         }
-        self.levels.get(tables, probe)
+        self.levels.get(tables, probe, wants)
     }
 
     /// The same for many keys at once, in their order.

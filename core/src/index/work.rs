@@ -269,6 +269,7 @@ impl Store {
         let extra = beside + (map_bytes + proven_bytes) as u64;
         let facts = Facts {
             name: name.to_owned(),
+            keeps_keys: one.format.keeps_keys(),
             residency,
             bytes: sidecar.bytes,
             reserved,

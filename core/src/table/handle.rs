@@ -14,7 +14,7 @@ use super::reader::Table;
 use crate::error::Result;
 use crate::index::{Attached, Index, Slot};
 use crate::own_files::OwnFiles;
-use crate::source::Found;
+use crate::source::{Found, Wants};
 use crate::sync::lock;
 
 /// A table in its level.
@@ -130,10 +130,10 @@ impl TableHandle {
 
     /// What the table says of a key at a snapshot, by its index if it has one.
     #[inline]
-    pub(crate) fn find(&self, context: &TableContext, probe: &Probe<'_>) -> Result<Found> {
+    pub(crate) fn find(&self, context: &TableContext, probe: &Probe<'_>, wants: Wants) -> Result<Found> {
         let table = self.get(context)?;
         let index = table.index();
-        let found = table.get(index, probe);
+        let found = table.get(index, probe, wants);
         if let Some(index) = index
             && index.is_refuted()
         {
@@ -148,7 +148,7 @@ impl TableHandle {
         let mut found = Vec::with_capacity(probes.len());
         let Some(index) = table.index() else {
             for probe in probes {
-                found.push(table.get(None, probe)?);
+                found.push(table.get(None, probe, Wants::Value)?);
             }
             return Ok(found);
         };

@@ -9,14 +9,15 @@
 use kiban_formats::fence::FenceNode;
 use kiban_formats::page::{Entry, Jumbo, Page};
 use kiban_formats::{FormatError, Kind, PageNo, SeqNo, SlotNo};
-use kiban_indexes::{Location, Probe};
+use kiban_indexes::{Location, Presence, Probe};
 
 use super::pages::{DataPage, PageRef};
 use super::reader::Table;
 use super::stats::Counted;
 use crate::error::{Error, ErrorKind, Result};
 use crate::index::{Index, Outcome};
-use crate::source::Found;
+use crate::source::{Found, Wants};
+use crate::value::Value;
 
 /// What a place says of a key.
 enum Looked {
@@ -46,12 +47,17 @@ const AHEAD: usize = 8;
 impl Table {
     /// What the table says of a key at a snapshot, by an index if it has one.
     #[inline]
-    pub(crate) fn get(&self, index: Option<&Index>, probe: &Probe<'_>) -> Result<Found> {
+    pub(crate) fn get(&self, index: Option<&Index>, probe: &Probe<'_>, wants: Wants) -> Result<Found> {
         if self.assigned.is_some_and(|seq| probe.snapshot < seq) {
             return Ok(Found::Absent);
         }
         match index {
             Some(index) if !self.is_denied_before(index, probe) => {
+                if wants == Wants::Presence
+                    && let Some(found) = self.present(index, probe)?
+                {
+                    return Ok(found);
+                }
                 let location = index.locate(probe);
                 self.pages.prefetch(&location);
                 self.at(index, location, probe)
@@ -129,6 +135,29 @@ impl Table {
         };
         let looked = self.look(index, page, spot, probe)?;
         self.settle(index, looked, probe)
+    }
+
+    /// What an index that keeps whole keys promises of a key without its page.
+    fn present(&self, index: &Index, probe: &Probe<'_>) -> Result<Option<Found>> {
+        Ok(match index.presence(probe) {
+            Presence::Unknown => None,
+            Presence::Absent => Some(self.promised(index, Found::Absent, probe)?),
+            Presence::Deleted => Some(self.promised(index, Found::Deleted, probe)?),
+            Presence::Live => Some(self.promised_live(index, probe)?),
+        })
+    }
+
+    /// The promise that a key has a value, checked as the others are.
+    fn promised_live(&self, index: &Index, probe: &Probe<'_>) -> Result<Found> {
+        index.count(Outcome::Hit);
+        if !index.is_to_be_checked() {
+            return Ok(Found::Value(Value::copy(&[])));
+        }
+        let found = self.by_fences(probe)?;
+        if !matches!(found, Found::Value(_)) {
+            index.refute();
+        }
+        Ok(found)
     }
 
     /// A promise, believed but for one in so many of a plug-in.

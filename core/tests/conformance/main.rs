@@ -13,12 +13,38 @@ use std::sync::Arc;
 
 use kiban::accessor::AccessorFormat;
 use kiban::accessor::conformance::{Check, Report, check, check_in_store};
+use kiban::storage::MemStorage;
+use kiban::{Db, IndexPolicy, Settings};
 use kiban_indexes::Ph4Format;
 
 use broken::{Broken, Fault};
 use counted::Counted;
 use keeper::Keeper;
 use plain::Plain;
+
+/// Absent keys, deletes, older snapshots and values too: a format that keeps whole keys knows.
+#[test]
+fn whether_a_key_is_there_takes_no_page_of_a_format_that_keeps_keys() {
+    let storage = Arc::new(MemStorage::new(1));
+    let builder = Db::builder("/store").storage(storage).register(Arc::new(Keeper::HONEST));
+    let settings = Settings { absent_check_every: 0, ..Settings::default() };
+    let db = builder.settings(settings).index_policy(IndexPolicy::always("keeper")).open().unwrap();
+    let space = db.default_keyspace();
+    let key = |no: u32| no.to_be_bytes();
+    (0..900).for_each(|no| space.put(key(no * 2), [7; 50]).unwrap());
+    let before = db.snapshot();
+    (0..300).for_each(|no| space.delete(key(no * 6)).unwrap());
+    db.flush().unwrap();
+    db.wait_idle().unwrap();
+    let pages = db.stats().pages.data_reads;
+    for no in 0..1_800 {
+        assert_eq!(space.contains(key(no)).unwrap(), no % 2 == 0 && no % 6 != 0, "{no}");
+        assert_eq!(before.contains(&space, key(no)).unwrap(), no % 2 == 0, "{no}, before");
+    }
+    assert_eq!(db.stats().pages.data_reads, pages, "no data page was looked at");
+    assert_eq!(space.get(key(2)).unwrap().unwrap(), [7; 50]);
+    assert!(db.stats().pages.data_reads > pages);
+}
 
 #[test]
 fn ph4_answers_as_a_map_does_in_stores() {

@@ -15,7 +15,7 @@ use super::{TableContext, TableOptions, TableSource, TableWriter};
 use crate::error::Result;
 use crate::event::Listener;
 use crate::settings::Settings;
-use crate::source::{EntryRef, Found, Source};
+use crate::source::{EntryRef, Found, Source, Wants};
 use crate::stats::PageStats;
 use crate::storage::{MemStorage, Storage};
 
@@ -175,7 +175,7 @@ impl Sample {
 }
 
 fn get(table: &Table, key: &[u8], snapshot: u64) -> Result<Found> {
-    table.get(None, &Probe::new(key, key_hash(HASH_SEED, key), SeqNo(snapshot)))
+    table.get(None, &Probe::new(key, key_hash(HASH_SEED, key), SeqNo(snapshot)), Wants::Value)
 }
 
 /// Pages touched since `before`: data, index, read from the file.
