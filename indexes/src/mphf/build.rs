@@ -6,7 +6,7 @@ use kiban_formats::crc::crc32;
 
 use super::collect::LISTED;
 use super::geometry::{Geometry, SCANNED_BITS};
-use super::hash::{PageWords, fingerprint, slot};
+use super::hash::{BucketScale, PageWords, fingerprint, slot};
 use super::lookup::FALLBACK_SEED;
 use super::solve::{PageSize, Solver};
 use super::sort::Pair;
@@ -117,6 +117,7 @@ impl<N: Fn(u64) -> u64> PageMaker<N> {
 
     fn piloted(&mut self, pairs: &[Pair], page_seed: u8) -> bool {
         let Geometry { slots, buckets, .. } = self.geometry;
+        let scale = BucketScale::new(buckets);
         let Some(pilots) = self.solver.solve(&self.hashes, page_seed, PageSize { buckets, slots }) else {
             return false;
         };
@@ -127,7 +128,7 @@ impl<N: Fn(u64) -> u64> PageMaker<N> {
         self.page[slots_end..slots_end + pilots.len()].copy_from_slice(pilots);
         for pair in pairs {
             let words = PageWords::new(pair.hash, page_seed);
-            let pilot = self.page[slots_end + words.bucket(buckets) as usize];
+            let pilot = self.page[slots_end + words.bucket(scale) as usize];
             let fingerprint_bits = self.geometry.fingerprint_bits();
             let content = self.value(pair) << fingerprint_bits | fingerprint(pair.hash, fingerprint_bits);
             let slot = slot(words.place(), pilot, slots) as usize;
@@ -138,7 +139,7 @@ impl<N: Fn(u64) -> u64> PageMaker<N> {
 
     /// Fingerprints in rising order, none of them twice, then the values in the same order.
     fn scanned(&mut self, pairs: &[Pair], page_seed: u8) -> bool {
-        let short = |pair: &Pair| scanned_fingerprint(pair.hash, page_seed);
+        let short = |pair: &Pair| scanned_fingerprint(PageWords::new(pair.hash, page_seed));
         let mut order: Vec<&Pair> = pairs.iter().collect();
         order.sort_unstable_by_key(|pair| short(pair));
         if order.windows(2).any(|two| short(two[0]) == short(two[1])) {
@@ -157,8 +158,8 @@ impl<N: Fn(u64) -> u64> PageMaker<N> {
 
 /// The fingerprint of a key in a page that is scanned.
 #[inline]
-pub(super) fn scanned_fingerprint(hash: u64, page_seed: u8) -> u16 {
-    (PageWords::new(hash, page_seed).place() >> (u64::BITS - SCANNED_BITS)) as u16
+pub(super) fn scanned_fingerprint(words: PageWords) -> u16 {
+    (words.place() >> (u64::BITS - SCANNED_BITS)) as u16
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@ use super::bits;
 use super::build::scanned_fingerprint;
 use super::directory::Directory;
 use super::geometry::{FINGERPRINT_BITS, Geometry};
-use super::hash::{PageWords, fingerprint, remix, slot};
+use super::hash::{BucketScale, PageWords, fingerprint, remix, slot};
 use super::page_table::PageTable;
 
 /// The seed of a page that has no pilots: it says nothing of its keys.
@@ -23,16 +23,16 @@ pub(crate) enum Found {
     Unknown,
 }
 
-/// A hash on its way: it is known in which page it is.
+/// A hash on its way: it is known in which page and bucket it is.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct InPage {
     /// The page.
     pub(crate) page: u32,
+    page_at: usize,
+    /// The byte of the pages that step 2 reads.
+    pub(crate) pilot_at: usize,
     hash: u64,
-    /// By the seed that nearly all pages have. They are made while the page is looked for, so that
-    /// neither waits for the other.
     words: PageWords,
-    bucket: u32,
 }
 
 /// A hash on its way: it is known in which slot of which page it is.
@@ -48,7 +48,8 @@ pub(crate) struct InSlot {
 pub(crate) struct HashPages {
     seed: u64,
     geometry: Geometry,
-    /// Where pilots begin in a page.
+    buckets: BucketScale,
+    /// Where pilots begin in a page; 0 of a page that is scanned from its start.
     pilots_at: usize,
     pages: PageTable,
     seeds: Box<[u8]>,
@@ -57,8 +58,16 @@ pub(crate) struct HashPages {
 impl HashPages {
     pub(crate) fn new(directory: Directory) -> Self {
         let Directory { seed, firsts, seeds, geometry, .. } = directory;
-        let pilots_at = geometry.slots_range().end;
-        Self { seed, geometry, pilots_at, pages: PageTable::new(firsts), seeds: seeds.into_boxed_slice() }
+        let pilots_at = if geometry.is_scanned() { 0 } else { geometry.slots_range().end };
+        let pages = PageTable::new(firsts, |page| seeds[page] == COMMON_SEED);
+        Self {
+            seed,
+            geometry,
+            buckets: BucketScale::new(geometry.buckets),
+            pilots_at,
+            pages,
+            seeds: seeds.into_boxed_slice(),
+        }
     }
 
     /// Bytes of heap.
@@ -72,58 +81,53 @@ impl HashPages {
         self.geometry.page_bytes as usize
     }
 
-    /// Step 1, in the directory: the page. `None`: there is no key.
+    /// Step 1, in the directory: the page. `Err`: there is no page to look at.
     #[inline]
-    pub(crate) fn page(&self, hash: u64) -> Option<InPage> {
-        (self.geometry.pages > 0).then(|| self.page_of_mixed(remix(self.seed, hash)))
+    pub(crate) fn page(&self, hash: u64) -> Result<InPage, Found> {
+        match self.geometry.pages {
+            0 => Err(Found::Absent),
+            _ => self.page_of_mixed(remix(self.seed, hash)),
+        }
     }
 
     /// The page of a hash that is the table's own already.
     #[inline]
-    pub(super) fn page_of_mixed(&self, hash: u64) -> InPage {
-        let words = PageWords::new(hash, COMMON_SEED);
-        let head = (hash >> 32) as u32;
-        let page = self.pages.find(head);
-        InPage { page, hash, words, bucket: words.bucket(self.geometry.buckets) }
+    pub(super) fn page_of_mixed(&self, hash: u64) -> Result<InPage, Found> {
+        match self.pages.find_common(hash) {
+            Some((page, is_next)) => Ok(self.in_page(page, is_next, hash, COMMON_SEED)),
+            None => self.search_page(hash),
+        }
     }
 
-    /// The byte of the pages that step 2 reads.
+    /// Of a page that fell back or has another seed, or whose neighbours do.
+    #[cold]
+    fn search_page(&self, hash: u64) -> Result<InPage, Found> {
+        let page = self.pages.find(hash);
+        match self.seeds[page as usize] {
+            FALLBACK_SEED => Err(Found::Unknown),
+            page_seed => Ok(self.in_page(page, false, hash, page_seed)),
+        }
+    }
+
+    /// The way into a page, or into the next one.
     #[inline]
-    pub(crate) fn pilot_at(&self, found: InPage) -> usize {
-        let page_at = found.page as usize * self.page_bytes();
-        if self.geometry.is_scanned() { page_at } else { page_at + self.pilots_at + found.bucket as usize }
+    fn in_page(&self, page: u32, is_next: bool, hash: u64, page_seed: u8) -> InPage {
+        let words = PageWords::new(hash, page_seed);
+        let in_page = self.pilots_at + words.bucket(self.buckets) as usize;
+        // Not the product of the sum: the comparison and the product go on side by side.
+        let page_at = page as usize * self.page_bytes() + if is_next { self.page_bytes() } else { 0 };
+        InPage { page: page + u32::from(is_next), page_at, pilot_at: page_at + in_page, hash, words }
     }
 
     /// Step 2, with the page's pilot: the slot. `Err`: there is none to look at.
     #[inline]
     pub(crate) fn slot(&self, pages: &[u8], found: InPage) -> Result<InSlot, Found> {
-        match self.seeds[found.page as usize] {
-            COMMON_SEED if !self.geometry.is_scanned() => Ok(self.slot_of(pages, found)),
-            page_seed => self.uncommon_slot(pages, found, page_seed),
-        }
-    }
-
-    #[inline]
-    fn slot_of(&self, pages: &[u8], found: InPage) -> InSlot {
-        let page_at = found.page as usize * self.page_bytes();
-        let pilot = pages.get(page_at + self.pilots_at + found.bucket as usize).copied().unwrap_or_default();
-        let slot = slot(found.words.place(), pilot, self.geometry.slots);
-        InSlot { hash: found.hash, page_at, slot }
-    }
-
-    /// Of a page that is scanned, fell back, or has another seed.
-    #[cold]
-    fn uncommon_slot(&self, pages: &[u8], found: InPage, page_seed: u8) -> Result<InSlot, Found> {
-        if page_seed == FALLBACK_SEED {
-            return Err(Found::Unknown);
-        }
+        let InPage { page_at, pilot_at, hash, words, .. } = found;
         if self.geometry.is_scanned() {
-            let page_at = found.page as usize * self.page_bytes();
-            return Err(self.scan(&pages[page_at..], found.hash, page_seed));
+            return Err(self.scan(&pages[page_at..], words));
         }
-        let words = PageWords::new(found.hash, page_seed);
-        let bucket = words.bucket(self.geometry.buckets);
-        Ok(self.slot_of(pages, InPage { words, bucket, ..found }))
+        let pilot = pages.get(pilot_at).copied().unwrap_or_default();
+        Ok(InSlot { hash, page_at, slot: slot(words.place(), pilot, self.geometry.slots) })
     }
 
     /// The byte of the pages that step 3 reads.
@@ -155,8 +159,8 @@ impl HashPages {
 
     /// Finds a fingerprint among few that stand in rising order. All are compared: that is quicker
     /// than a branch for each.
-    fn scan(&self, page: &[u8], hash: u64, page_seed: u8) -> Found {
-        let wanted = scanned_fingerprint(hash, page_seed);
+    fn scan(&self, page: &[u8], words: PageWords) -> Found {
+        let wanted = scanned_fingerprint(words);
         let values_at = self.geometry.slots_range().start;
         let (fingerprints, values) = page.split_at(values_at.min(page.len()));
         let (fingerprints, _) = fingerprints.as_chunks();

@@ -2,17 +2,17 @@
 //!
 //! ```text
 //! hash ── remixed by the table's seed ── high 32 bits ── directory ── page
-//!                                        all 64 bits, by the page's seed:
-//!                                          32 bits ── bucket ── pilot ─┐
-//!                                          64 bits ── place word ──────┴─ slot ── fingerprint, value
+//!                                        by the page's seed:
+//!                                          low 32 bits ── bucket ──── pilot ─┐
+//!                                          all 64 bits ── place word ────────┴─ slot ── fingerprint, value
 //!
 //! page: | slot 0 | slot 1 | ...                     | pilot 0 | pilot 1 | ... | zeros |
 //!         fingerprint and value, packed in bits       a byte for each bucket
 //! ```
 //!
 //! **Pages are cut when they are full**: in the order of hashes each takes as many keys as its slots
-//! and pilots hold, so that no page is half empty by chance. The directory keeps where each begins. The page of
-//! a hash is found in two loads, because pages are nearly even ([`page_table`]).
+//! and pilots hold, so that no page is half empty by chance. The directory keeps where each begins. As pages are
+//! nearly even, the page of a hash is found by one load ([`page_table`]); the bucket is computed meanwhile.
 //!
 //! **Pilots.** The keys of a page are in buckets of 3 on average, skewed: the first buckets have 24
 //! keys, the last ones less than 2. A pilot of 8 bits gives each key of its bucket a slot: 3 bits choose

@@ -5,7 +5,7 @@
 //! a bucket fits, it takes a place where it drives out one smaller bucket, as in a cuckoo table, and
 //! that one is placed anew.
 
-use super::hash::{PageWords, SHIFT_BITS, SHIFTS, VARIANTS, base_slot, slot};
+use super::hash::{BucketScale, PageWords, SHIFTS, VARIANTS, base_slot, pilot, slot};
 use super::occupancy::Occupancy;
 
 /// Keys of the largest bucket that is tried.
@@ -94,13 +94,13 @@ impl Solver {
 
     /// Sorts keys by bucket, and buckets by size.
     fn fill_buckets(&mut self, hashes: &[u64], page_seed: u8) {
-        let buckets = self.size.buckets;
+        let (buckets, scale) = (self.size.buckets, BucketScale::new(self.size.buckets));
         self.starts.clear();
         self.starts.resize(buckets as usize + 1, 0);
         self.words.clear();
         for hash in hashes {
             let words = PageWords::new(*hash, page_seed);
-            let bucket = words.bucket(buckets);
+            let bucket = words.bucket(scale);
             self.starts[bucket as usize + 1] += 1;
             self.words.push((bucket, words.place()));
         }
@@ -222,7 +222,7 @@ fn pilot_of(variant: u32, shifts: u64, from: u32) -> u8 {
     let from = from % SHIFTS;
     let ahead = shifts >> from;
     let shift = if ahead == 0 { shifts.trailing_zeros() } else { from + ahead.trailing_zeros() };
-    (variant << SHIFT_BITS | shift) as u8
+    pilot(variant, shift)
 }
 
 #[cfg(test)]
@@ -250,7 +250,7 @@ mod tests {
             let (seed, pilots) = solved.unwrap();
             let slot_of = |hash: &u64| {
                 let words = PageWords::new(*hash, seed);
-                slot(words.place(), pilots[words.bucket(size.buckets) as usize], size.slots)
+                slot(words.place(), pilots[words.bucket(BucketScale::new(size.buckets)) as usize], size.slots)
             };
             let mut slots: Vec<u32> = hashes.iter().map(slot_of).collect();
             slots.sort_unstable();

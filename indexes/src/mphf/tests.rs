@@ -42,8 +42,8 @@ fn build(seed: u64, pairs: impl IntoIterator<Item = (u64, u64)>) -> Map {
 
 impl Map {
     fn find(&self, hash: u64) -> Found {
-        let Some(page) = self.map.page(hash) else { return Found::Absent };
-        self.map.slot(&self.pages, page).map_or_else(|found| found, |slot| self.map.value(&self.pages, slot))
+        let slot = self.map.page(hash).and_then(|page| self.map.slot(&self.pages, page));
+        slot.map_or_else(|found| found, |slot| self.map.value(&self.pages, slot))
     }
 }
 
@@ -110,8 +110,8 @@ fn hashes_that_the_directory_cannot_tell_apart_fall_back_alone() {
     let values: HashMap<u64, u64> = pairs.iter().map(|pair| (pair.hash, pair.value)).collect();
     let map = HashPages::new(Directory::decode(&made.directory.encode()).unwrap());
     for (hash, value) in values {
-        let page = map.page_of_mixed(hash);
-        let found = map.slot(&pages, page).map_or_else(|found| found, |slot| map.value(&pages, slot));
+        let slot = map.page_of_mixed(hash).and_then(|page| map.slot(&pages, page));
+        let found = slot.map_or_else(|found| found, |slot| map.value(&pages, slot));
         let expected = if hash >> 32 == shared >> 32 { Found::Unknown } else { Found::Value(value) };
         assert_eq!(found, expected);
     }

@@ -45,12 +45,12 @@ impl Ph4 {
 
     /// From the page to the slot. `Err`: there is no slot to look at.
     #[inline]
-    fn slot(&self, pages: &[u8], found: InPage) -> Result<InSlot, Location> {
+    fn slot(&self, pages: &[u8], found: InPage) -> Result<InSlot, Found> {
         let page_bytes = self.map.page_bytes();
         if self.checked.as_ref().is_some_and(|checked| !checked.is_right(found.page, pages, page_bytes)) {
-            return Err(Location::Unknown);
+            return Err(Found::Unknown);
         }
-        self.map.slot(pages, found).map_err(|found| self.location(found))
+        self.map.slot(pages, found)
     }
 
     #[inline]
@@ -64,18 +64,18 @@ impl Ph4 {
 
     fn locate_some(&self, probes: &[Probe<'_>], out: &mut [Location]) {
         let pages = self.pages();
-        let mut in_page = [None; PIPELINED];
+        let mut in_page = [Err(Found::Absent); PIPELINED];
         for (probe, in_page) in probes.iter().zip(&mut in_page) {
             *in_page = self.map.page(probe.hash);
-            in_page.iter().for_each(|found| prefetch(pages, self.map.pilot_at(*found)));
+            in_page.iter().for_each(|found| prefetch(pages, found.pilot_at));
         }
-        let mut in_slot = [Err(Location::Absent); PIPELINED];
+        let mut in_slot = [Err(Found::Absent); PIPELINED];
         for (in_page, in_slot) in in_page.into_iter().zip(&mut in_slot).take(probes.len()) {
-            *in_slot = in_page.ok_or(Location::Absent).and_then(|found| self.slot(pages, found));
+            *in_slot = in_page.and_then(|found| self.slot(pages, found));
             in_slot.iter().for_each(|found| prefetch(pages, self.map.slot_at(*found)));
         }
         for (in_slot, out) in in_slot.into_iter().zip(out) {
-            *out = in_slot.map_or_else(|known| known, |found| self.location(self.map.value(pages, found)));
+            *out = self.location(in_slot.map_or_else(|known| known, |found| self.map.value(pages, found)));
         }
     }
 }
@@ -84,11 +84,8 @@ impl PointAccessor for Ph4 {
     #[inline]
     fn locate(&self, probe: &Probe<'_>) -> Location {
         let pages = self.pages();
-        let Some(in_page) = self.map.page(probe.hash) else { return Location::Absent };
-        match self.slot(pages, in_page) {
-            Ok(in_slot) => self.location(self.map.value(pages, in_slot)),
-            Err(known) => known,
-        }
+        let in_slot = self.map.page(probe.hash).and_then(|found| self.slot(pages, found));
+        self.location(in_slot.map_or_else(|known| known, |found| self.map.value(pages, found)))
     }
 
     fn locate_many(&self, probes: &[Probe<'_>], out: &mut [Location]) {
@@ -98,7 +95,7 @@ impl PointAccessor for Ph4 {
     }
 
     fn prefetch(&self, hash: u64) {
-        self.map.page(hash).iter().for_each(|found| prefetch(self.pages(), self.map.pilot_at(*found)));
+        self.map.page(hash).iter().for_each(|found| prefetch(self.pages(), found.pilot_at));
     }
 
     fn resident_bytes(&self) -> usize {

@@ -25,7 +25,7 @@
 //! An offset counts units of the greatest power of two that divides all of the table's.
 //!
 //! # Cost
-//! A hit touches the directory (up to 13 bytes a page: in the second cache), the pilot's line, the slot's line
+//! A hit touches the directory (15 to 25 bytes a page: in the second cache), the pilot's line, the slot's line
 //! (seldom two), both in one page of 4 KiB, then the entry. A miss ends at the slot. Cold that is one
 //! index page and one data page; a miss has none of the latter, but for one in 258.
 //! `locate_many` has 32 keys on their way, so that they wait for one another's lines and not for

@@ -21,6 +21,9 @@ pub(super) fn open(file: AccessorFile, residency: Residency) -> Result<Ph4, Form
     let moved = |error: FormatError| error.moved_by(directory_range.start as u64);
     let (places, rest) = PlaceCoding::decode(bytes).map_err(moved)?;
     let directory = Directory::decode(rest).map_err(|error| moved(error.moved_by(PLACE_BYTES as u64)))?;
+    if !places.takes(directory.geometry.value_bits) {
+        return Err(moved(FormatError::invalid(DIRECTORY, 0, "places with pages that no table has")));
+    }
     let pages = pages_in(section, &directory)?;
     let resident = residency == Residency::Resident;
     let checked = (!resident).then(|| Checked::new(directory.crcs().to_vec()));

@@ -70,10 +70,16 @@ impl PlaceCoding {
     /// The place of a number.
     #[inline]
     pub(super) fn location(self, number: u64) -> Location {
-        let Ok(page) = u32::try_from(number >> self.offset_bits) else { return Location::Unknown };
+        // More bits than a page has are refused when the file is opened.
+        let page = (number >> self.offset_bits) as u32;
         let unit = number & ((1 << self.offset_bits) - 1);
         // The bits and the shift are 16 together.
         Location::Entry { page: PageNo(page), offset: (unit << self.shift) as u16 }
+    }
+
+    /// Whether numbers of so many bits are places: page, offset, and a bit for the two numbers above all places.
+    pub(super) fn takes(self, number_bits: u32) -> bool {
+        number_bits <= u32::BITS + self.offset_bits + 1
     }
 
     pub(super) fn encode(self) -> [u8; PLACE_BYTES] {
@@ -113,6 +119,7 @@ impl PlaceCoding {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::mphf::value_bits;
 
     #[test]
     fn places_come_back_in_as_few_bits_as_they_need() {
@@ -144,7 +151,8 @@ mod tests {
             assert!(PlaceCoding::decode(&bytes).is_err(), "{bytes:?}");
         }
         assert!(PlaceCoding::decode(&[0; 7]).is_err());
-        let coding = PlaceCoding::decode(&[0; 8]).unwrap().0;
-        assert_eq!(coding.location(1 << 40), Location::Unknown, "a page that no table has");
+        let coding = PlaceCoding::decode(&[4, 0, 0, 0, 0, 0, 0, 0]).unwrap().0;
+        assert!(coding.takes(value_bits((1 << 36) - 1)), "the last place there is");
+        assert!(!coding.takes(38), "pages that no table has");
     }
 }

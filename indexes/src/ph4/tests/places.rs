@@ -100,7 +100,7 @@ fn sizes_are_as_they_are_said_to_be() {
         assert!(memory <= count as usize * 16 + 640, "{memory} bytes for {count} keys");
         let [resident, mapped] = BOTH.map(|residency| open(&file, residency).unwrap().resident_bytes());
         assert!(resident >= file.len() && resident <= file.len() + file.len() / 100 + 400);
-        assert!(mapped <= file.len() / 300 + 400, "{mapped}");
+        assert!(mapped <= file.len() / 140 + 400, "{mapped}");
     }
 }
 
