@@ -151,7 +151,7 @@ fn an_accessor_that_is_not_in_use_is_a_failed_cell_that_says_why() {
     let cell = cells(&finished.report, "ph4", "point")[0];
     assert_eq!((cell.status, cell.trials.len()), (Status::Failed, 0));
     let error = cell.error.as_deref().unwrap();
-    assert!(error.contains("is read by `sorted`: ph4 off"), "{error}");
+    assert!(error.contains("is read by `sorted`") && error.contains("asked by ph4 resident"), "{error}");
     assert_eq!(cells(&finished.report, "sorted", "point")[0].status, Status::Ok);
 }
 

@@ -67,6 +67,8 @@ fn look(dir: &std::path::Path, keys: u64, settings: Settings, what: &str) {
     let before = HEAP.allocated() as u64;
     let db = Db::builder(dir).settings(settings).open().unwrap();
     let space = db.default_keyspace();
+    // What the background has on its hands for a moment is not counted one by one.
+    db.wait_idle().unwrap();
     for no in 0..5_000 {
         space.get(key(no * 7 % keys)).unwrap();
     }

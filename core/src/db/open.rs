@@ -70,7 +70,7 @@ pub(super) fn open(builder: DbBuilder) -> Result<Arc<Store>> {
     let weak = Arc::downgrade(&store);
     store.tables.on_missing_index(move || {
         if let Some(store) = weak.upgrade() {
-            store.upkeep.wake();
+            store.upkeep.wake_for_indexes();
         }
     });
     if store.read_only {

@@ -12,6 +12,7 @@
 //! reads fall back to the sorted index meanwhile and are counted. See [`crate::table`] for the
 //! rules by which an index's answer is proven.
 
+mod admission;
 mod attached;
 mod build;
 mod counters;

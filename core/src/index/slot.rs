@@ -74,6 +74,11 @@ impl Slot {
         self.decision.store(0, Ordering::Release);
     }
 
+    /// Whether no decision was made.
+    pub(crate) fn is_undecided(&self) -> bool {
+        self.is_settled(0)
+    }
+
     /// Whether this decision was made.
     pub(crate) fn is_settled(&self, decision: u64) -> bool {
         self.decision.load(Ordering::Acquire) == decision
@@ -82,6 +87,11 @@ impl Slot {
     pub(crate) fn settle(&self, decision: u64, settled: Settled) {
         *lock(&self.settled) = settled;
         self.decision.store(decision, Ordering::Release);
+    }
+
+    /// Why the index is kept where it is.
+    pub(crate) fn give_reason(&self, reason: String) {
+        lock(&self.settled).reason = reason;
     }
 
     pub(crate) fn settled(&self) -> Settled {

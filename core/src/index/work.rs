@@ -4,7 +4,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use kiban_formats::{Level, TableMeta, UNIT_BYTES};
+use kiban_formats::{FormatError, Level, TableMeta, UNIT_BYTES};
 use kiban_indexes::{
     AccessorFormat, IndexPolicy, Params, PointAccessor, Registry, Residency, TableShape, Wanted,
 };
@@ -83,6 +83,11 @@ impl Indexing {
     /// The formats by name, with their counters.
     pub(crate) fn counted(&self) -> impl Iterator<Item = (&str, &Arc<IndexCounters>)> {
         self.registry.formats().map(|format| format.name()).zip(&self.counters)
+    }
+
+    /// What a table has where this format is wanted and not there.
+    pub(super) fn missing(&self, name: &str) -> Option<Attached> {
+        self.counters(name).cloned().map(Attached::Missing)
     }
 
     fn counters(&self, name: &str) -> Option<&Arc<IndexCounters>> {
@@ -171,7 +176,7 @@ impl Store {
             // What was wrong about a key is not believed again.
             Ok(_) if refuted > 0 => Err(Unusable::Missing),
             // Damage anywhere in it is found now: what is attached is whole.
-            Ok(sidecar) => match sidecar.resident()? {
+            Ok(sidecar) => match self.checked_copy(&sidecar)? {
                 Ok(_) => Ok(sidecar),
                 Err(error) => Err(Unusable::Refused(error)),
             },
@@ -195,6 +200,13 @@ impl Store {
         }
     }
 
+    /// A copy that goes again, counted as long as it is there.
+    fn checked_copy(&self, sidecar: &Sidecar) -> Result<std::result::Result<(), FormatError>> {
+        let mut memory = self.tables.building.share();
+        memory.set(sidecar.bytes);
+        Ok(sidecar.resident()?.map(drop))
+    }
+
     /// Chooses where the index is kept: the first wanted one that there is, as the budget allows.
     fn admit(
         &self,
@@ -205,30 +217,30 @@ impl Store {
         let Some(first) = provided.first() else {
             return Ok((None, "no index is wanted: its fences answer".to_owned()));
         };
-        let missing = |name: &str| self.indexing.counters(name).cloned().map(Attached::Missing);
         let Some((one, sidecar)) = provided.iter().find_map(|one| Some((one, one.sidecar.as_ref()?))) else {
             let name = first.format.name();
             let reason = match &first.state {
                 State::Declined(reason) => format!("{name} declined: {reason}"),
                 _ => format!("{name} is missing"),
             };
-            return Ok((missing(name), reason));
+            return Ok((self.indexing.missing(name), reason));
         };
         let name = one.format.name();
-        match self.open_index(table, one, sidecar, wanted.residency)? {
+        match self.open_index(table, &one.format, sidecar, wanted.residency)? {
             Ok((index, reason)) => Ok((Some(Attached::Index(index)), reason)),
-            Err(reason) => Ok((missing(name), reason)),
+            Err(reason) => Ok((self.indexing.missing(name), reason)),
         }
     }
 
-    fn open_index(
+    /// Opens an index where it is asked to be kept, or where there is room. `Err`: why there is none.
+    pub(super) fn open_index(
         &self,
         table: &TableHandle,
-        one: &Provided,
+        format: &Arc<dyn AccessorFormat>,
         sidecar: &Sidecar,
         asked: Residency,
     ) -> Result<std::result::Result<(Index, String), String>> {
-        let name = one.format.name();
+        let name = format.name();
         let mebibytes = |bytes: u64| format!("{:.1} MiB", bytes as f64 / f64::from(1 << 20));
         if asked == Residency::Off {
             return Ok(Err(format!("{name} off: the policy says so")));
@@ -253,13 +265,13 @@ impl Store {
                 return Ok(Err(format!("{name} off: {asked} asked, {left} left")));
             }
         };
-        let accessor = match one.format.open(file, residency) {
+        let accessor = match format.open(file, residency) {
             Ok(accessor) => accessor,
             Err(error) => return Ok(Err(format!("{name} refused: {error}"))),
         };
         let word = if residency == Residency::Resident { "resident" } else { "mapped" };
         let reason = format!("{name} {word}: {}", mebibytes(sidecar.bytes));
-        let is_plugin = self.indexing.registry.is_plugin(one.format.id());
+        let is_plugin = self.indexing.registry.is_plugin(format.id());
         // What the format keeps beside the file's bytes counts as well.
         let units = table.meta.bytes.div_ceil(UNIT_BYTES as u64);
         let proven = is_plugin.then(|| UnitBits::new(units));
@@ -269,7 +281,7 @@ impl Store {
         let extra = beside + (map_bytes + proven_bytes) as u64;
         let facts = Facts {
             name: name.to_owned(),
-            keeps_keys: one.format.keeps_keys(),
+            keeps_keys: format.keeps_keys(),
             residency,
             bytes: sidecar.bytes,
             reserved,
@@ -290,7 +302,7 @@ pub(super) fn is_settled(space: &Space) -> bool {
 }
 
 /// What the manifest knows of a table's shape.
-fn shape_of(meta: &TableMeta) -> TableShape {
+pub(super) fn shape_of(meta: &TableMeta) -> TableShape {
     let mut shape = TableShape::default();
     shape.level = meta.level;
     shape.table_bytes = meta.bytes;

@@ -186,6 +186,9 @@ impl TableHandle {
     fn open(&self, context: &TableContext) -> Result<Arc<Opened>> {
         let opened = self.open_by_itself(context);
         context.notices.tell();
+        if self.file.index.is_undecided() {
+            context.ask_for_indexes();
+        }
         opened
     }
 

@@ -34,6 +34,8 @@ pub(super) struct Due {
     pub(super) flushes: Queue,
     pub(super) compactions: Queue,
     pub(super) indexes: Queue,
+    /// Tables have other indexes than when it was decided where those are kept.
+    pub(super) admission: bool,
 }
 
 impl Due {
@@ -45,6 +47,6 @@ impl Due {
 
     pub(super) fn is_empty(&self) -> bool {
         let queues = [&self.flushes, &self.compactions, &self.indexes];
-        !self.any && queues.iter().all(|queue| queue.order.is_empty())
+        !self.any && !self.admission && queues.iter().all(|queue| queue.order.is_empty())
     }
 }

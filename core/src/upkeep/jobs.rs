@@ -23,6 +23,8 @@ enum Job {
     Compact(Plan),
     /// A table gets the index that its keyspace's policy wants.
     Index(Arc<Space>, Arc<TableHandle>),
+    /// Where the indexes of all tables are kept is decided anew.
+    Admit,
 }
 
 /// A job that is over.
@@ -35,15 +37,17 @@ struct Done {
 }
 
 impl Done {
-    fn of(job: &Job) -> Self {
-        match job {
+    /// `None`: the keyspaces have no more to do than before.
+    fn of(job: &Job) -> Option<Self> {
+        Some(match job {
             Job::Flush(space) => Self { keyspace: space.id, task: Some(Task::Flush), tables: Vec::new() },
             Job::Compact(plan) => {
                 let tables = plan.numbers().collect();
                 Self { keyspace: plan.space.id, task: Some(Task::Compaction), tables }
             }
             Job::Index(space, table) => Self { keyspace: space.id, task: None, tables: vec![table.meta.no] },
-        }
+            Job::Admit => return None,
+        })
     }
 }
 
@@ -59,6 +63,7 @@ pub(super) fn work(store: &Weak<Store>) {
             Job::Flush(space) => store.flush_oldest(space),
             Job::Compact(plan) => store.compact_plan(plan),
             Job::Index(space, table) => store.index_table(space, table),
+            Job::Admit => store.admit_all(),
         });
         let result = catch_unwind(run).unwrap_or_else(|_| {
             let message = format!("a background thread of store {} panicked", store.dir.display());
@@ -67,7 +72,10 @@ pub(super) fn work(store: &Weak<Store>) {
         let done = Done::of(&job);
         // What it held on to goes before it is over: when all is idle, files are at rest.
         drop(job);
-        finish_job(&store, &done, result);
+        match done {
+            Some(done) => finish_job(&store, &done, result),
+            None => finish_admission(&store),
+        }
     }
 }
 
@@ -82,7 +90,7 @@ fn next_job(store: &Store) -> Option<Job> {
         if let Some(job) = find_job(store, &mut state) {
             return Some(job);
         }
-        if !nothing_was_due {
+        if !nothing_was_due && state.due.is_empty() {
             // Whoever waits for that hears of it.
             store.upkeep.changed.notify_all();
         }
@@ -94,7 +102,10 @@ fn find_job(store: &Store, state: &mut State) -> Option<Job> {
     if std::mem::take(&mut state.due.any) {
         store.spaces().iter().for_each(|space| state.due.push(space.id));
     }
-    find_flush(store, state).or_else(|| find_compaction(store, state)).or_else(|| find_index(store, state))
+    find_flush(store, state)
+        .or_else(|| find_compaction(store, state))
+        .or_else(|| find_index(store, state))
+        .or_else(|| find_admission(state))
 }
 
 fn find_flush(store: &Store, state: &mut State) -> Option<Job> {
@@ -130,6 +141,9 @@ fn find_compaction(store: &Store, state: &mut State) -> Option<Job> {
 
 /// A table for which nothing was decided by the policy there is.
 fn find_index(store: &Store, state: &mut State) -> Option<Job> {
+    if state.admitting || !state.indexes_begun {
+        return None;
+    }
     while let Some(id) = state.due.indexes.pop() {
         let Some(space) = store.space(id) else { continue };
         let policy = space.policy();
@@ -147,6 +161,21 @@ fn find_index(store: &Store, state: &mut State) -> Option<Job> {
         }
     }
     None
+}
+
+/// Once all indexes are there: each that comes changes what is best for the others.
+fn find_admission(state: &mut State) -> Option<Job> {
+    let is_due = state.due.admission && state.indexing.is_empty() && !state.admitting;
+    is_due.then(|| {
+        state.due.admission = false;
+        state.admitting = true;
+        Job::Admit
+    })
+}
+
+fn finish_admission(store: &Store) {
+    lock(&store.upkeep.state).admitting = false;
+    store.upkeep.changed.notify_all();
 }
 
 fn finish_job(store: &Store, done: &Done, result: Result<()>) {
@@ -190,12 +219,14 @@ fn finish_job(store: &Store, done: &Done, result: Result<()>) {
         }
     }
     state.due.push(done.keyspace);
+    state.indexes_begun = true;
     store.upkeep.changed.notify_all();
 }
 
 fn finish_index(store: &Store, done: &Done) {
     let mut state = lock(&store.upkeep.state);
     state.indexing.retain(|no| !done.tables.contains(no));
+    state.due.admission = true;
     state.due.indexes.push(done.keyspace);
     store.upkeep.changed.notify_all();
 }

@@ -44,6 +44,11 @@ struct State {
     compacting: HashMap<KeyspaceId, usize>,
     /// Tables whose index is being seen to.
     indexing: HashSet<FileNo>,
+    /// Somebody has read a table, or made one, or waits. Before that no index is looked at, so that
+    /// opening a store reads none.
+    indexes_begun: bool,
+    /// It is being decided where indexes are kept; none is seen to meanwhile.
+    admitting: bool,
     /// Keyspaces of which none may begin, and the thread that compacts each by itself.
     stopped: HashMap<KeyspaceId, ThreadId>,
     health: Health,
@@ -72,7 +77,7 @@ impl State {
 
     fn is_idle(&self) -> bool {
         let nothing_runs = self.flushing.is_empty() && self.compacting.is_empty() && self.indexing.is_empty();
-        self.due.is_empty() && nothing_runs
+        self.due.is_empty() && nothing_runs && !self.admitting
     }
 }
 
@@ -119,6 +124,12 @@ impl Upkeep {
         self.changed.notify_all();
     }
 
+    /// Wakes the threads: a table that is read may lack its index.
+    pub(crate) fn wake_for_indexes(&self) {
+        lock(&self.state).indexes_begun = true;
+        self.wake();
+    }
+
     /// Wakes the threads: there may be work in this keyspace.
     pub(crate) fn wake_for(&self, space: &Space) {
         lock(&self.state).due.push(space.id);
@@ -127,7 +138,10 @@ impl Upkeep {
 
     /// What failed is tried again now: somebody waits for it.
     pub(crate) fn hurry(&self) {
-        lock(&self.state).hurries += 1;
+        let mut state = lock(&self.state);
+        state.hurries += 1;
+        state.indexes_begun = true;
+        drop(state);
         self.changed.notify_all();
     }
 

@@ -1,0 +1,120 @@
+//! Which tables have their index in memory when there is not room for all.
+
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking, its helpers too")]
+
+use std::path::Path;
+use std::sync::Arc;
+
+use kiban::storage::MemStorage;
+use kiban::{Db, IndexPolicy, Residency, Settings, TableIndexReport};
+
+const KEYS: u32 = 60_000;
+
+fn key(no: u32) -> Vec<u8> {
+    format!("key-{:08x}", no.wrapping_mul(0x9E37_79B9)).into_bytes()
+}
+
+fn settings(cache_bytes: u64, is_mapped: bool) -> Settings {
+    Settings {
+        cache_bytes,
+        mmap_max_level: is_mapped.then_some(u32::MAX),
+        filter_bits_per_key: 0,
+        table_bytes: 256 << 10,
+        ..Settings::default()
+    }
+}
+
+fn open(disk: &MemStorage, settings: Settings, policy: IndexPolicy) -> Db {
+    let builder = Db::builder(Path::new("/store")).storage(Arc::new(disk.clone()));
+    builder.settings(settings).index_policy(policy).open().unwrap()
+}
+
+/// About a dozen tables, with about 300 KB of indexes.
+fn store() -> MemStorage {
+    let disk = MemStorage::new(1);
+    let db = open(&disk, settings(64 << 20, false), IndexPolicy::always("ph4"));
+    let space = db.default_keyspace();
+    (0..KEYS).for_each(|no| space.put(key(no), [no as u8; 30]).unwrap());
+    space.compact().unwrap();
+    db.close().unwrap();
+    disk
+}
+
+fn explained(db: &Db) -> Vec<TableIndexReport> {
+    db.wait_idle().unwrap();
+    db.default_keyspace().explain().unwrap()
+}
+
+fn kept(tables: &[TableIndexReport], residency: Residency) -> usize {
+    let is_kept = |table: &&TableIndexReport| {
+        table.sidecars.iter().any(|sidecar| sidecar.state == "active" && sidecar.residency == residency)
+    };
+    tables.iter().filter(is_kept).count()
+}
+
+fn check(db: &Db) {
+    let space = db.default_keyspace();
+    for no in (0..KEYS).step_by(17) {
+        assert_eq!(space.get(key(no)).unwrap().unwrap(), [no as u8; 30]);
+        assert!(space.get(key(no + KEYS)).unwrap().is_none());
+    }
+}
+
+#[test]
+fn what_has_no_room_is_mapped_where_it_may_be_and_off_where_not() {
+    let disk = store();
+    for is_mapped in [true, false] {
+        for (cache_bytes, some, all) in [(0, false, false), (256 << 10, true, false), (64 << 20, true, true)]
+        {
+            let what = format!("{cache_bytes} bytes of cache, mapped: {is_mapped}");
+            let db = open(&disk.fork(), settings(cache_bytes, is_mapped), IndexPolicy::always("ph4"));
+            let tables = explained(&db);
+            let (resident, mapped) = (kept(&tables, Residency::Resident), kept(&tables, Residency::Mapped));
+            assert_eq!((resident > 0, resident == tables.len()), (some, all), "{what}: {resident}");
+            let rest = if is_mapped { tables.len() - resident } else { 0 };
+            assert_eq!(mapped, rest, "{what}");
+            let memory = db.stats().memory;
+            assert!(memory.accessor_bytes <= cache_bytes / 2 + (64 << 10), "{what}: {memory:?}");
+            for table in tables.iter().filter(|table| table.active == "sorted") {
+                assert!(table.reason.contains("asked") && table.reason.contains("left"), "{}", table.reason);
+            }
+            check(&db);
+        }
+    }
+}
+
+#[test]
+fn a_small_share_of_the_cache_is_kept_to() {
+    let disk = store();
+    let policy =
+        IndexPolicy::from_toml("[[rule]]\nbuild = [\"ph4\"]\n[admission]\nmax_fraction_of_cache = 0.002\n");
+    let db = open(&disk, settings(64 << 20, true), policy.unwrap());
+    let tables = explained(&db);
+    let resident = kept(&tables, Residency::Resident);
+    assert!(resident > 0 && resident < tables.len(), "{resident} of {}", tables.len());
+    assert!(db.stats().memory.accessor_bytes <= (64 << 20) / 500 + (64 << 10));
+    check(&db);
+}
+
+#[test]
+fn a_plan_that_changes_nothing_loads_nothing_and_room_that_comes_is_used() {
+    let disk = store();
+    let db = open(&disk, settings(256 << 10, true), IndexPolicy::always("ph4"));
+    let before = explained(&db);
+    let other = db.keyspace("other").unwrap();
+    other.put("a", "1").unwrap();
+    other.flush().unwrap();
+    let after = explained(&db);
+    let where_kept = |tables: &[TableIndexReport]| {
+        tables.iter().map(|table| (table.table, table.sidecars.clone())).collect::<Vec<_>>()
+    };
+    assert_eq!(where_kept(&before), where_kept(&after));
+    // Half of the tables go, and with them their indexes.
+    let space = db.default_keyspace();
+    let mut keys: Vec<Vec<u8>> = (0..KEYS).map(key).collect();
+    keys.sort();
+    keys[..KEYS as usize * 9 / 10].iter().for_each(|key| space.delete(key).unwrap());
+    space.compact().unwrap();
+    let left = explained(&db);
+    assert_eq!(kept(&left, Residency::Resident), left.len(), "{left:?}");
+}
