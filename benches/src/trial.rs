@@ -8,11 +8,12 @@ use hdrhistogram::Histogram;
 
 use crate::answers::Answers;
 use crate::clock::Clock;
+use crate::compare::Sample;
 use crate::engine::{Engine, Pages};
 use crate::keys::KeySet;
 use crate::machine::{Reading, Spent};
 use crate::plan::Plan;
-use crate::report::TrialRow;
+use crate::report::{RatioTo, Spread, TrialRow};
 
 /// Percentiles are kept to one part in a thousand.
 const DIGITS: u8 = 3;
@@ -211,8 +212,28 @@ impl Trial {
         self.ticks_sum as f64 / self.ticks.len() as f64 / self.ticks_per_op_ns
     }
 
-    /// The trial as the report has it.
-    pub(crate) fn row(&self) -> TrialRow {
+    fn buckets(&self) -> Vec<(f64, u64)> {
+        let mut coarse = new_histogram(REPORT_DIGITS);
+        for bucket in self.ticks.iter_recorded() {
+            coarse.saturating_record_n(bucket.value_iterated_to(), bucket.count_at_value());
+        }
+        let upper_ns = |ticks: u64| rounded(ticks as f64 / self.ticks_per_op_ns);
+        let buckets = coarse.iter_recorded();
+        buckets.map(|bucket| (upper_ns(bucket.value_iterated_to()), bucket.count_at_value())).collect()
+    }
+}
+
+impl Sample for Trial {
+    fn judged(&self) -> f64 {
+        self.p50_ns()
+    }
+
+    fn ratios(spread: impl Fn(fn(&Self) -> f64) -> Option<Spread>) -> RatioTo {
+        let (p50, p99, mean) = (spread(Self::p50_ns), spread(Self::p99_ns), spread(Self::mean_ns));
+        RatioTo { p50, p99, mean, ..RatioTo::default() }
+    }
+
+    fn row(&self) -> TrialRow {
         let per_op = |count: Option<u64>| count.map(|count| count as f64 / self.ops as f64);
         TrialRow {
             p50_ns: Some(rounded(self.p50_ns())),
@@ -228,17 +249,8 @@ impl Trial {
             steal: self.spent.steal,
             other_cpu: self.spent.other_cpu,
             histogram: self.buckets(),
+            upkeep: None,
         }
-    }
-
-    fn buckets(&self) -> Vec<(f64, u64)> {
-        let mut coarse = new_histogram(REPORT_DIGITS);
-        for bucket in self.ticks.iter_recorded() {
-            coarse.saturating_record_n(bucket.value_iterated_to(), bucket.count_at_value());
-        }
-        let upper_ns = |ticks: u64| rounded(ticks as f64 / self.ticks_per_op_ns);
-        let buckets = coarse.iter_recorded();
-        buckets.map(|bucket| (upper_ns(bucket.value_iterated_to()), bucket.count_at_value())).collect()
     }
 }
 

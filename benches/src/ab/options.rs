@@ -18,6 +18,10 @@ pub const AUTO_PAIRS_MIN: u32 = 10;
 pub const PAIRS_MAX: u32 = 1_000;
 /// Default of [`AbOptions::n`].
 pub const N_DEFAULT: u64 = 100_000;
+/// Default of [`AbOptions::n`] for the workload `w3`.
+pub const N_UPKEEP: u64 = 1_000_000;
+/// Most background threads; the engine refuses more.
+pub const BACKGROUND_THREADS_MAX: u32 = 256;
 /// Most records of a generated shape: ranks and offsets stay far from overflow.
 pub const N_MAX: u64 = 1_000_000_000;
 /// Default of [`AbOptions::time_box`]. Loading, warming and checking come on top, and the whole
@@ -43,28 +47,30 @@ pub struct AbOptions {
     pub accessors: Vec<String>,
     /// Formats beside Kiban's own: `accessors` may name them.
     pub formats: Vec<Arc<dyn AccessorFormat>>,
-    /// Which work: `w1`, reads of the shape `w1`; `w6`, writes. Default: reads.
+    /// Which work: `w1`, reads of the shape `w1`; `w3`, flush and compaction; `w6`, writes. Default:
+    /// reads.
     pub workload: Option<String>,
     /// Input shapes. Default: `file` if there is an input, else `w1` if there is a workload, else
     /// both.
     pub shapes: Vec<String>,
-    /// Records of each generated shape; an error if none is. Default: [`N_DEFAULT`].
+    /// Records of each generated shape; an error if none is. Default: [`N_DEFAULT`]; of `w3`
+    /// [`N_UPKEEP`].
     pub n: Option<u64>,
     /// Seed of keys, values, probes and resampling. Default: [`SEED_DEFAULT`].
     pub seed: Option<u64>,
-    /// Layouts, `bulk` or `normal`. Default: `bulk`.
+    /// Layouts, `bulk` or `normal`; `w3` has its own. Default: `bulk`.
     pub layouts: Vec<String>,
     /// Cache sizes in MiB. Default: [`CACHE_MIB_DEFAULT`].
     pub cache_mib: Vec<u64>,
-    /// Read modes, `mmap` or `pread`. Default: both; of writes `mmap`.
+    /// Read modes, `mmap` or `pread`. Default: both; of `w3` and `w6` `mmap`.
     pub reads: Vec<String>,
     /// Stages. Default: `point`, `miss`, `multiget`, `latest`; of writes `write_buffered`,
-    /// `write_sync`, `mixed`.
+    /// `write_sync`, `mixed`; of `w3` `flush`, `compact`.
     pub stages: Vec<String>,
     /// Other stores to measure beside, `lmdb` or `fjall`; none without the feature `controls`.
     pub controls: Vec<String>,
-    /// Reading threads. Default: 1.
-    pub threads: Option<u32>,
+    /// Reading threads, default 1; of `w3` background threads, default 1 and 2.
+    pub threads: Vec<u32>,
     /// Pairs of trials in a cell. Default: `Auto`.
     pub trials: Trials,
     /// Time for all trials. Shortens trials, never below [`PAIRS_MIN`] pairs. Default:
@@ -96,7 +102,7 @@ impl Default for AbOptions {
             reads: Vec::new(),
             stages: Vec::new(),
             controls: Vec::new(),
-            threads: None,
+            threads: Vec::new(),
             trials: Trials::Auto,
             time_box: None,
             pin: false,

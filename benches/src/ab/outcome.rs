@@ -1,7 +1,7 @@
 //! What came of a stage: a cell for each engine, and what was wrong.
 
 use super::options::Trials;
-use crate::compare::Comparison;
+use crate::compare::{Comparison, Sample};
 use crate::machine::{self, Spent};
 use crate::report::{Cell, Status, Verdict};
 use crate::trial::Failure;
@@ -23,8 +23,8 @@ pub(super) struct StageOutcome {
 
 /// A stage that has run.
 #[derive(Debug)]
-pub(super) struct Measured<'a> {
-    pub(super) comparison: Comparison,
+pub(super) struct Measured<'a, T> {
+    pub(super) comparison: Comparison<T>,
     /// What every cell is known to be: input, setting, stage.
     pub(super) known: &'a Cell,
     /// Pairs of trials as asked for.
@@ -39,8 +39,8 @@ pub(super) struct Measured<'a> {
 impl StageOutcome {
     /// Makes the cells. `tell` says of an engine's failure whether it is a wrong answer, and
     /// gives a sentence about it.
-    pub(super) fn new(
-        measured: Measured<'_>,
+    pub(super) fn new<T: Sample>(
+        measured: Measured<'_, T>,
         mut tell: impl FnMut(usize, &Failure) -> (bool, String),
     ) -> Self {
         let (wanted, calls) = measured.calls;
@@ -70,12 +70,12 @@ impl StageOutcome {
     }
 }
 
-impl Measured<'_> {
+impl<T: Sample> Measured<'_, T> {
     fn cell(&self, at: usize) -> Cell {
         let (finding, trials) = (self.comparison.finding(at), self.comparison.trials(at));
         let mut cell = Cell {
             accessor: self.comparison.names()[at].clone(),
-            trials: trials.iter().map(|trial| trial.row()).collect(),
+            trials: trials.iter().map(T::row).collect(),
             ratio_to: finding.ratio_to,
             noise_floor: finding.noise_floor,
             min_detectable: finding.min_detectable,

@@ -11,7 +11,7 @@ use super::AbError;
 use super::run::{Run, Setting};
 use super::stage::StageRun;
 use crate::answers::Answers;
-use crate::engine::{Engine, Family, Floor, Layout, Load, Store};
+use crate::engine::{Engine, Family, Floor, Layout, Load, Sizes, Store};
 use crate::keys::KeySet;
 use crate::machine::Pin;
 use crate::plan::{Plan, Stage};
@@ -102,7 +102,8 @@ impl Run<'_> {
             let run = StageRun { stage: *stage, rules: self.rules() };
             let mut outcome = run.run(&mut engines, set, &known);
             for ((cell, store), built) in outcome.cells.iter_mut().zip(&stores).zip(&loaded.built) {
-                note_sizes(cell, &**store, *built);
+                cell.build_ns_per_key = Some(built.as_nanos() as f64 / cell.n as f64);
+                note_sizes(cell, store.sizes());
             }
             self.take(began, outcome);
         }
@@ -127,9 +128,7 @@ impl Run<'_> {
     }
 }
 
-fn note_sizes(cell: &mut Cell, store: &dyn Store, built: Duration) {
-    let sizes = store.sizes();
-    cell.build_ns_per_key = Some(built.as_nanos() as f64 / cell.n as f64);
+pub(super) fn note_sizes(cell: &mut Cell, sizes: Sizes) {
     cell.disk_bytes =
         DiskBytes { table: sizes.table_bytes, accessor: sizes.accessor_bytes, ..DiskBytes::default() };
     cell.bytes_per_key = sizes.accessor_bytes.map(|bytes| bytes as f64 / cell.n as f64);

@@ -72,6 +72,7 @@ pub fn run(options: &AbOptions, progress: &mut dyn Progress) -> Result<AbReport,
             match run.settled.stages.clone() {
                 Stages::Reads(stages) => run.reads(&dir, (&*set, layout), &stages)?,
                 Stages::Writes(stages) => run.writes(&dir, (&*set, layout), &stages)?,
+                Stages::Upkeep(stages) => run.upkeep(&dir, &*set, &stages)?,
             }
         }
     }
@@ -88,6 +89,7 @@ pub(super) struct Setting {
     pub(super) layout: Layout,
     pub(super) cache_mib: u64,
     pub(super) read: ReadMode,
+    pub(super) threads: u32,
 }
 
 impl Setting {
@@ -149,11 +151,16 @@ impl<'a> Run<'a> {
         self.steps_done += 1;
     }
 
-    /// Every combination of cache size and read mode, on records laid out so.
+    /// Every combination of cache size, read mode and threads, on records laid out so.
     pub(super) fn settings(&self, layout: Layout) -> Vec<Setting> {
-        let reads =
-            |cache_mib| self.settled.reads.iter().map(move |read| Setting { layout, cache_mib, read: *read });
-        self.settled.cache_mib.iter().flat_map(|cache_mib| reads(*cache_mib)).collect()
+        let Settled { cache_mib, reads, threads, .. } = &self.settled;
+        let mut settings = Vec::new();
+        for &cache_mib in cache_mib {
+            for &read in reads {
+                settings.extend(threads.iter().map(|&threads| Setting { layout, cache_mib, read, threads }));
+            }
+        }
+        settings
     }
 
     /// Where the next stage ends, and what it is run with.
@@ -181,6 +188,7 @@ impl<'a> Run<'a> {
             layout: setting.layout.name().to_owned(),
             cache_mib: Some(setting.cache_mib),
             read: Some(setting.read.name().to_owned()),
+            threads: setting.threads,
             ..Cell::of_shape(set.shape(), set.len() as u64)
         }
     }

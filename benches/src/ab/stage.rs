@@ -60,7 +60,7 @@ impl StageRun<'_> {
         for engine in engines.iter_mut() {
             let result = match engine.unready() {
                 Some(problem) => Err(Failure::Error(problem)),
-                None => check(*engine, &plan, set),
+                None => check_used(*engine, &plan, set),
             };
             checked.push(result.as_ref().ok().copied());
             failures.push(result.err());
@@ -106,6 +106,20 @@ impl StageRun<'_> {
     }
 }
 
+/// Checks every answer, and that lookups were made through the accessor.
+pub(super) fn check_used(engine: &mut dyn Engine, plan: &Plan, set: &dyn KeySet) -> Result<u64, Failure> {
+    let before = engine.lookups();
+    let checked = check(engine, plan, set)?;
+    // A miss may end at a filter, and `latest` is a scan.
+    let must_ask = matches!(plan.stage, Stage::Point | Stage::Multiget);
+    match before {
+        Some(_) if must_ask && engine.lookups() == before => {
+            Err(Failure::Error(format!("`{}` was asked nothing", engine.name())))
+        }
+        _ => Ok(checked),
+    }
+}
+
 /// How long the first calls of a plan take. A failure shows in the trials.
 fn sizing_time(engine: &mut dyn Engine, plan: &Plan, calls: usize) -> Duration {
     engine.prepare(plan);
@@ -121,7 +135,12 @@ fn sizing_time(engine: &mut dyn Engine, plan: &Plan, calls: usize) -> Duration {
 }
 
 /// Whether a failure is a wrong answer, and a sentence about it.
-fn describe(engine: &mut dyn Engine, plan: &Plan, set: &dyn KeySet, failure: &Failure) -> (bool, String) {
+pub(super) fn describe(
+    engine: &mut dyn Engine,
+    plan: &Plan,
+    set: &dyn KeySet,
+    failure: &Failure,
+) -> (bool, String) {
     let call = match failure {
         Failure::Error(error) => return (false, error.clone()),
         Failure::Told(sentence) => return (true, sentence.clone()),

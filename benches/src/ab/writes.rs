@@ -129,6 +129,8 @@ impl Writers<'_> {
 }
 
 impl Entrants for Writers<'_> {
+    type Trial = Trial;
+
     fn names(&self) -> Vec<String> {
         self.families.iter().map(|family| family.name().to_owned()).collect()
     }

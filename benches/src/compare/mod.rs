@@ -21,9 +21,21 @@ use crate::ab::{PAIRS_MIN, Trials};
 use crate::clock::Clock;
 use crate::engine::Engine;
 use crate::plan::Plan;
-use crate::report::{RatioTo, Spread, Verdict};
+use crate::report::{RatioTo, Spread, TrialRow, Verdict};
 use crate::stats::DETECTABLE_AIM;
 use crate::trial::{Failure, Trial, run_trial};
+
+/// What one trial measured.
+pub(crate) trait Sample {
+    /// The number that noise floors and verdicts are about.
+    fn judged(&self) -> f64;
+
+    /// Ratios of all its numbers; `spread` sums up those of one.
+    fn ratios(spread: impl Fn(fn(&Self) -> f64) -> Option<Spread>) -> RatioTo;
+
+    /// The trial as the report has it.
+    fn row(&self) -> TrialRow;
+}
 
 /// How long to go on.
 #[derive(Clone, Copy, Debug)]
@@ -36,14 +48,14 @@ pub(crate) struct Effort {
 
 /// All trials of one stage.
 #[derive(Debug)]
-pub(crate) struct Comparison {
+pub(crate) struct Comparison<T> {
     names: Vec<String>,
     /// The trials of floor passes: A, A', A', A and so on.
-    floor: Vec<Trial>,
+    floor: Vec<T>,
     /// The second baseline trial of each verdict pass.
-    control: Vec<Trial>,
+    control: Vec<T>,
     /// By engine, the trials of verdict passes.
-    trials: Vec<Vec<Trial>>,
+    trials: Vec<Vec<T>>,
     /// How an engine failed, if it did.
     failures: Vec<Option<Failure>>,
     trials_begun: usize,
@@ -61,20 +73,23 @@ pub(crate) struct Finding {
 
 /// Who takes part, and what a trial of one of them is.
 pub(crate) trait Entrants {
+    /// What one trial measures.
+    type Trial: Sample;
+
     /// Names in reports, the baseline first.
     fn names(&self) -> Vec<String>;
 
     /// Runs trial `no` of the stage, of the one at `at`.
-    fn trial(&mut self, at: usize, no: usize) -> Result<Trial, Failure>;
+    fn trial(&mut self, at: usize, no: usize) -> Result<Self::Trial, Failure>;
 }
 
 /// Runs the stage. The first is the baseline. One that fails, or has failed
 /// before, runs no more; the others go on.
-pub(crate) fn compare(
-    entrants: &mut dyn Entrants,
+pub(crate) fn compare<E: Entrants>(
+    entrants: &mut E,
     failures: Vec<Option<Failure>>,
     effort: Effort,
-) -> Comparison {
+) -> Comparison<E::Trial> {
     let mut comparison = Comparison::new(entrants.names(), failures, effort.seed);
     let (least, most) = effort.trials.bounds();
     for pair in 0..most {
@@ -111,6 +126,8 @@ impl<'a, 'b, C: Clock> Readers<'a, 'b, C> {
 }
 
 impl<C: Clock> Entrants for Readers<'_, '_, C> {
+    type Trial = Trial;
+
     fn names(&self) -> Vec<String> {
         self.engines.iter().map(|engine| engine.name().to_owned()).collect()
     }
@@ -142,7 +159,7 @@ enum Run {
     Other(usize),
 }
 
-impl Comparison {
+impl<T: Sample> Comparison<T> {
     fn new(names: Vec<String>, failures: Vec<Option<Failure>>, seed: u64) -> Self {
         Self {
             trials: names.iter().map(|_| Vec::new()).collect(),
@@ -155,7 +172,7 @@ impl Comparison {
         }
     }
 
-    fn pass(&mut self, entrants: &mut dyn Entrants, runs: &[Run]) {
+    fn pass(&mut self, entrants: &mut impl Entrants<Trial = T>, runs: &[Run]) {
         for run in runs {
             let at = match run {
                 Run::Other(at) => *at,
@@ -181,7 +198,7 @@ impl Comparison {
     }
 
     /// The trials of an engine, oldest first.
-    pub(crate) fn trials(&self, at: usize) -> &[Trial] {
+    pub(crate) fn trials(&self, at: usize) -> &[T] {
         &self.trials[at]
     }
 
@@ -194,7 +211,7 @@ impl Comparison {
     fn is_sure(&self) -> bool {
         let noise_floor = self.noise_floor();
         let sure = |at| {
-            let least = self.spread(at, 0, Trial::p50_ns).zip(noise_floor);
+            let least = self.spread(at, 0, T::judged).zip(noise_floor);
             least.is_some_and(|(ratio, noise)| ratio.min_detectable(noise) <= DETECTABLE_AIM)
         };
         (0..self.names.len()).all(sure)
@@ -203,16 +220,16 @@ impl Comparison {
     /// The noise floor, as a ratio - 1.
     fn noise_floor(&self) -> Option<f64> {
         let pairs = self.floor.chunks_exact(2).enumerate();
-        let ratio = |(no, pair): (usize, &[Trial])| {
+        let ratio = |(no, pair): (usize, &[T])| {
             let (a, other_a) = if no % 2 == 0 { (&pair[0], &pair[1]) } else { (&pair[1], &pair[0]) };
-            other_a.p50_ns() / a.p50_ns()
+            other_a.judged() / a.judged()
         };
         let ratios: Vec<f64> = pairs.map(ratio).collect();
         Some(Spread::of(&ratios, self.seed)?.reach())
     }
 
     /// Ratios of the trials of an engine to those of another; of the baseline to itself: A/A.
-    fn spread(&self, ours: usize, theirs: usize, measure: fn(&Trial) -> f64) -> Option<Spread> {
+    fn spread(&self, ours: usize, theirs: usize, measure: fn(&T) -> f64) -> Option<Spread> {
         let ours = if ours == 0 && theirs == 0 { &self.control } else { &self.trials[ours] };
         let pairs = ours.iter().zip(&self.trials[theirs]);
         let ratios: Vec<f64> = pairs.map(|(ours, theirs)| measure(ours) / measure(theirs)).collect();
@@ -220,13 +237,12 @@ impl Comparison {
     }
 
     fn ratio(&self, ours: usize, theirs: usize) -> RatioTo {
-        let spread = |measure| self.spread(ours, theirs, measure);
-        RatioTo { p50: spread(Trial::p50_ns), p99: spread(Trial::p99_ns), mean: spread(Trial::mean_ns) }
+        T::ratios(|measure| self.spread(ours, theirs, measure))
     }
 
     /// Whether the held-out A/A pairs show no difference that would pass for one.
     pub(crate) fn control_holds(&self) -> bool {
-        let control = self.spread(0, 0, Trial::p50_ns).zip(self.noise_floor());
+        let control = self.spread(0, 0, T::judged).zip(self.noise_floor());
         let verdict = control.map(|(control, noise)| control.verdict(noise));
         !matches!(verdict, Some(Verdict::Faster | Verdict::Slower))
     }
@@ -236,7 +252,7 @@ impl Comparison {
         let others = (0..self.names.len()).filter(|other| *other != at || at == 0);
         let ratio_to = others.map(|other| (self.names[other].clone(), self.ratio(at, other))).collect();
         let noise_floor = self.noise_floor();
-        let judged = self.spread(at, 0, Trial::p50_ns).zip(noise_floor);
+        let judged = self.spread(at, 0, T::judged).zip(noise_floor);
         let verdict = match judged {
             Some((ratio, noise)) if self.control_holds() => ratio.verdict(noise),
             _ => Verdict::None,

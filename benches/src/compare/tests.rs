@@ -100,7 +100,7 @@ fn work<'a>(plan: &'a Plan, clock: &'a FakeClock) -> Work<'a, FakeClock> {
 }
 
 /// Runs three engines; the first is the baseline at 1,000 ns.
-fn run(trials: Trials, adjust: impl Fn(&mut [FakeEngine<'_>; 3])) -> Comparison {
+fn run(trials: Trials, adjust: impl Fn(&mut [FakeEngine<'_>; 3])) -> Comparison<Trial> {
     let set = W1::new(500, SEED);
     let plan = Plan::new(&set, Stage::Point, 2 * TRIAL_CALLS, SEED);
     let clock = FakeClock::default();

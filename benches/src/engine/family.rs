@@ -29,6 +29,15 @@ impl Family {
         }
     }
 
+    /// The accessor, if it is Kiban.
+    pub(crate) fn accessor(&self) -> Option<&Accessor> {
+        match self {
+            Self::Kiban(accessor) => Some(accessor),
+            #[cfg(feature = "controls")]
+            Self::Control(_) => None,
+        }
+    }
+
     /// Name of the directory into which the records are loaded: all accessors have the same.
     pub(crate) fn data_name(&self) -> String {
         match self {

@@ -13,7 +13,7 @@ use crate::plan::{LATEST_RECORDS, Plan, Stage};
 
 /// An open store; its default keyspace holds the records.
 #[derive(Debug)]
-struct KibanStore {
+pub(super) struct KibanStore {
     accessor: Accessor,
     db: Db,
     records: Keyspace,
@@ -27,16 +27,24 @@ pub(super) fn build(dir: &Path, load: &Load<'_>) -> kiban::Result<()> {
         Layout::Normal => Settings::default(),
     };
     let db = Db::builder(dir).settings(settings).index_policy(IndexPolicy::sorted_only()).open()?;
-    let records = db.default_keyspace();
-    load.in_batches(|batch: &Batch| {
-        let mut writes = WriteBatch::new();
-        batch.records.iter().for_each(|(key, value)| writes.put(&records, key, value));
-        db.write(writes)?;
-        if batch.is_flushed { records.flush() } else { Ok(()) }
-    })?;
-    records.flush()?;
+    load_into(&db, load)?;
+    db.flush()?;
     db.wait_idle()?;
     db.close()
+}
+
+/// Writes records into the default keyspace, and flushes where the load says so.
+pub(super) fn load_into(db: &Db, load: &Load<'_>) -> kiban::Result<()> {
+    load.in_batches(|batch| {
+        write_batch(db, batch)?;
+        if batch.is_flushed { db.flush() } else { Ok(()) }
+    })
+}
+
+pub(super) fn write_batch(db: &Db, batch: &Batch) -> kiban::Result<()> {
+    let (records, mut writes) = (db.default_keyspace(), WriteBatch::new());
+    batch.records.iter().for_each(|(key, value)| writes.put(&records, key, value));
+    db.write(writes)
 }
 
 /// One memtable takes all records and becomes one table: nothing is cut on the way.
@@ -65,18 +73,36 @@ pub(super) fn make(data: &Path, dir: &Path, accessor: &Accessor) -> kiban::Resul
 
 /// Opens a store; a new one if there is none. Accessors of its tables are in use when it returns.
 pub(super) fn open(dir: &Path, accessor: &Accessor, opening: Opening) -> kiban::Result<Box<dyn Store>> {
-    let settings = Settings {
+    let store = KibanStore::open(dir, accessor, read_settings(opening), opening.durability)?;
+    Ok(Box::new(store))
+}
+
+/// Settings for reading so.
+pub(super) fn read_settings(opening: Opening) -> Settings {
+    Settings {
         cache_bytes: opening.cache_bytes,
         mmap_max_level: opening.is_mapped.then_some(u32::MAX),
         ..Settings::default()
-    };
-    let db = accessor.builder(dir).settings(settings).open()?;
-    db.wait_idle()?;
-    let (records, durability) = (db.default_keyspace(), opening.durability);
-    Ok(Box::new(KibanStore { accessor: accessor.clone(), records, db, durability }))
+    }
 }
 
 impl KibanStore {
+    /// Opens a store as [`open`] does.
+    pub(super) fn open(
+        dir: &Path,
+        accessor: &Accessor,
+        settings: Settings,
+        durability: Durability,
+    ) -> kiban::Result<Self> {
+        let db = accessor.builder(dir).settings(settings).open()?;
+        db.wait_idle()?;
+        Ok(Self { accessor: accessor.clone(), records: db.default_keyspace(), db, durability })
+    }
+
+    pub(super) fn db(&self) -> &Db {
+        &self.db
+    }
+
     /// The greatest records of a group, last first.
     fn latest(&self, lower: &[u8], upper: &[u8], answers: &mut Answers) -> kiban::Result<()> {
         let mut cursor = self.records.cursor_in(lower..upper);
@@ -125,6 +151,11 @@ impl Engine for KibanStore {
 
     fn unready(&self) -> Option<String> {
         self.accessor.unready(&self.db)
+    }
+
+    fn lookups(&self) -> Option<u64> {
+        let format = self.accessor.format()?;
+        Some(self.db.stats().accessors.get(format).map_or(0, |counts| counts.lookups))
     }
 
     fn pages(&self) -> Option<Pages> {

@@ -10,6 +10,7 @@ mod family;
 mod floor;
 mod kiban_store;
 mod load;
+mod upkeep_store;
 
 use crate::answers::Answers;
 use crate::plan::Plan;
@@ -20,6 +21,7 @@ pub(crate) use controls::Control;
 pub(crate) use family::Family;
 pub(crate) use floor::Floor;
 pub(crate) use load::{Layout, Load, shuffled};
+pub(crate) use upkeep_store::{UpkeepOpening, UpkeepStore};
 
 /// Name of the floor in reports.
 pub(crate) const FLOOR: &str = "floor";
@@ -37,6 +39,11 @@ pub(crate) trait Engine {
 
     /// Why what it says would not be about what its name says; `None`: it would be.
     fn unready(&self) -> Option<String> {
+        None
+    }
+
+    /// Lookups that its accessor was asked since it was opened, if it has one and counts them.
+    fn lookups(&self) -> Option<u64> {
         None
     }
 

@@ -5,6 +5,9 @@ mod facts;
 mod pin;
 
 use std::fs;
+use std::time::Duration;
+
+use rustix::time::{ClockId, clock_gettime};
 
 pub(crate) use facts::{Facts, file_system_of};
 pub(crate) use pin::Pin;
@@ -18,6 +21,8 @@ pub(crate) struct Reading {
     minor_faults: Option<u64>,
     major_faults: Option<u64>,
     device_bytes: Option<u64>,
+    written_bytes: Option<u64>,
+    processor_time: Duration,
     own_ticks: Option<u64>,
     cpu: Option<CpuTicks>,
 }
@@ -31,6 +36,10 @@ pub(crate) struct Spent {
     pub(crate) major_faults: Option<u64>,
     /// Bytes the process read from a device.
     pub(crate) device_bytes: Option<u64>,
+    /// Bytes the process handed to the system to write.
+    pub(crate) written_bytes: Option<u64>,
+    /// Processor time of all threads of the process.
+    pub(crate) processor_time: Duration,
     /// Share of all processor time that the hypervisor took away.
     pub(crate) steal: Option<f64>,
     /// Share of all processor time that other processes used.
@@ -54,6 +63,8 @@ impl Reading {
             minor_faults: thread.as_deref().and_then(|text| stat_field(text, 10)),
             major_faults: thread.as_deref().and_then(|text| stat_field(text, 12)),
             device_bytes: io.as_deref().and_then(|text| labelled(text, "read_bytes:")),
+            written_bytes: io.as_deref().and_then(|text| labelled(text, "wchar:")),
+            processor_time: processor_time(),
             own_ticks: process
                 .as_deref()
                 .and_then(|text| Some(stat_field(text, 14)? + stat_field(text, 15)?)),
@@ -72,6 +83,8 @@ impl Reading {
             minor_faults: spent(self.minor_faults, before.minor_faults),
             major_faults: spent(self.major_faults, before.major_faults),
             device_bytes: spent(self.device_bytes, before.device_bytes),
+            written_bytes: spent(self.written_bytes, before.written_bytes),
+            processor_time: self.processor_time.saturating_sub(before.processor_time),
             steal: cpu.and_then(|cpu| share(cpu.steal, cpu)),
             other_cpu: cpu.zip(own).and_then(|(cpu, own)| {
                 share(cpu.total.saturating_sub(cpu.idle + cpu.steal).saturating_sub(own), cpu)
@@ -88,6 +101,11 @@ impl CpuTicks {
             steal: self.steal.checked_sub(before.steal)?,
         })
     }
+}
+
+fn processor_time() -> Duration {
+    let time = clock_gettime(ClockId::ProcessCPUTime);
+    Duration::new(time.tv_sec.unsigned_abs(), u32::try_from(time.tv_nsec).unwrap_or(0))
 }
 
 /// Most memory the process has had, in bytes.
@@ -149,6 +167,13 @@ mod tests {
         assert_eq!(spent.steal, Some(0.2));
         assert_eq!(spent.other_cpu, Some(0.2));
         assert_eq!(before.since(&before).steal, None);
+    }
+
+    #[test]
+    fn work_takes_processor_time() {
+        let before = Reading::now();
+        let sum: u64 = (0..5_000_000).map(std::hint::black_box).sum();
+        assert!(Reading::now().since(&before).processor_time > Duration::ZERO, "{sum}");
     }
 
     #[test]

@@ -16,6 +16,7 @@ mod schema;
 mod setting;
 mod svg;
 mod text;
+mod upkeep;
 mod write;
 
 use std::collections::BTreeMap;
@@ -88,7 +89,7 @@ pub struct Cell {
     pub read: Option<String>,
     /// What was asked.
     pub stage: String,
-    /// Reading threads.
+    /// Reading threads; of `flush` and `compact` background threads.
     pub threads: u32,
     /// The trials, in the order they ran.
     pub trials: Vec<TrialRow>,
@@ -159,10 +160,29 @@ pub struct TrialRow {
     pub other_cpu: Option<f64>,
     /// Upper ends and counts of the buckets that are not empty.
     pub histogram: Vec<(f64, u64)>,
+    /// Of `flush` and `compact`; no other number of the trial is known then.
+    pub upkeep: Option<UpkeepRow>,
+}
+
+/// One flush or compaction of all records, and what followed until the store was at rest.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct UpkeepRow {
+    /// Seconds until the new tables were published: the call returned.
+    pub publish_s: f64,
+    /// Seconds until the store was at rest, indexes built.
+    pub idle_s: f64,
+    /// Seconds of processor time that the process used until then.
+    pub cpu_s: f64,
+    /// Bytes that the process handed to the system to write until then.
+    pub bytes_written: Option<u64>,
+    /// Heap bytes of the store when the tables were published.
+    pub publish_heap_bytes: u64,
+    /// Heap bytes of the store at rest.
+    pub idle_heap_bytes: u64,
 }
 
 /// Ours over theirs by measure.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct RatioTo {
     /// Of p50.
     pub p50: Option<Spread>,
@@ -170,6 +190,14 @@ pub struct RatioTo {
     pub p99: Option<Spread>,
     /// Of the mean.
     pub mean: Option<Spread>,
+    /// Of the time until new tables were published.
+    pub publish: Option<Spread>,
+    /// Of the time until the store was at rest.
+    pub idle: Option<Spread>,
+    /// Of processor time until then.
+    pub cpu: Option<Spread>,
+    /// Of bytes written until then.
+    pub written: Option<Spread>,
 }
 
 /// Paired ratios, summed up.

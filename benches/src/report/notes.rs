@@ -8,6 +8,14 @@ const WRITES: &str = "write_buffered: puts that reach the operating system befor
 that reach the device; both of different keys in random order into an empty store. mixed: nine gets, then on \
 average one buffered put over a value, in a copy of the loaded store. Every trial has a store of its own, which \
 is closed, opened again and compared in full.";
+/// What upkeep is, where it is measured.
+const UPKEEP: &str = "flush: all records, in one memtable with the log synced, become tables of level 0; compact: all \
+records, in eight parts of level 0 that overlap, become one sorted run. Nothing else runs, and nothing holds it \
+back. publish: until the call returns; idle: until the store is at rest with an index beside every table, which is \
+checked, and so are answers. CPU: processor time of the process until then; written: bytes handed to the system. \
+threads are background threads. Ratios are ours / theirs: median of paired trials with their least and greatest. \
+The first accessor's ratio to itself is from A/A pairs. Verdicts are on idle, against the first accessor; none is \
+given inside the noise floor (+-).";
 /// How other stores are used, where one is.
 const CONTROLS: &str = "control:lmdb: one read transaction a call, one write transaction a put, buffered with \
 MDB_NOSYNC; control:lmdb-reused-txn: one read transaction for all calls. control:fjall: cache as given; a buffered \
@@ -44,6 +52,11 @@ impl Report {
     /// How to read the numbers.
     pub(super) fn about(&self) -> Vec<String> {
         let clock = &self.provenance.clock;
+        let has = |is_so: fn(&Cell) -> bool| self.cells.iter().any(is_so);
+        let upkeep = has(Cell::is_upkeep).then(|| UPKEEP.to_owned());
+        if self.cells.iter().all(Cell::is_upkeep) && upkeep.is_some() {
+            return upkeep.into_iter().collect();
+        }
         let mut about = vec![
             "Ratios are ours / theirs: median of paired trials with their least and greatest. The first \
              accessor's ratio to itself is from A/A pairs. Verdicts are on p50, against the first accessor; \
@@ -57,13 +70,13 @@ impl Report {
                 clock.name, clock.step_ns, clock.cost_ns
             ),
         ];
-        let has = |is_so: fn(&Cell) -> bool| self.cells.iter().any(is_so);
         if has(|cell| cell.stage.starts_with("write_") || cell.stage == "mixed") {
             about.push(WRITES.to_owned());
         }
         if has(Cell::is_control) {
             about.push(CONTROLS.to_owned());
         }
+        about.extend(upkeep);
         about
     }
 

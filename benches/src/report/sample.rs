@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::{
     Cell, ClockFacts, DiskBytes, Provenance, RatioTo, Report, SCHEMA_VERSION, Spread, Status, TrialRow,
-    Verdict,
+    UpkeepRow, Verdict,
 };
 
 pub(crate) fn report() -> Report {
@@ -44,6 +44,58 @@ pub(crate) fn wide() -> Report {
         }
     }
     Report { cells, ..report() }
+}
+
+/// A report of a compaction with two background threads, without an index and with one.
+pub(crate) fn upkeep() -> Report {
+    let spread = |median: f64, least: f64, most: f64| {
+        Some(Spread { median, min: least, max: most, low: least, high: most })
+    };
+    let cell_of = |accessor: &str, to_sorted: RatioTo, add: f64| Cell {
+        accessor: accessor.to_owned(),
+        layout: "level0".to_owned(),
+        stage: "compact".to_owned(),
+        threads: 2,
+        error: None,
+        trials: vec![upkeep_trial(add)],
+        ratio_to: BTreeMap::from([("sorted".to_owned(), to_sorted)]),
+        ..cell(accessor)
+    };
+    let equal = spread(1.0, 0.99, 1.01);
+    let itself = RatioTo { publish: equal, idle: equal, cpu: equal, written: equal, ..RatioTo::default() };
+    let indexed = RatioTo {
+        publish: spread(1.02, 1.0, 1.05),
+        idle: spread(1.1, 1.05, 1.15),
+        cpu: spread(1.2, 1.0, 1.4),
+        written: spread(1.01, 1.01, 1.01),
+        ..RatioTo::default()
+    };
+    Report { cells: vec![cell_of("sorted", itself, 0.0), cell_of("ph4", indexed, 0.5)], ..report() }
+}
+
+fn upkeep_trial(add: f64) -> TrialRow {
+    TrialRow {
+        p50_ns: None,
+        p99_ns: None,
+        p999_ns: None,
+        mean_ns: None,
+        ops_per_s: None,
+        major_faults_per_op: None,
+        minor_faults_per_op: None,
+        data_pages_per_op: None,
+        index_pages_per_op: None,
+        device_bytes_per_op: None,
+        histogram: Vec::new(),
+        upkeep: Some(UpkeepRow {
+            publish_s: 1.0 + add,
+            idle_s: 2.0 + add,
+            cpu_s: 3.0 + add,
+            bytes_written: Some(4 << 20),
+            publish_heap_bytes: 5 << 20,
+            idle_heap_bytes: 6 << 20,
+        }),
+        ..trial(1.0)
+    }
 }
 
 /// Accessors of [`wide`], with their bytes a key.
@@ -100,7 +152,7 @@ fn around(ratio: f64) -> RatioTo {
     let part = |part: f64| (ratio * part * 1e4).round() / 1e4;
     let spread =
         Spread { median: part(1.0), min: part(0.875), max: part(1.25), low: part(0.95), high: part(1.04) };
-    RatioTo { p50: Some(spread), p99: Some(spread), mean: Some(spread) }
+    RatioTo { p50: Some(spread), p99: Some(spread), mean: Some(spread), ..RatioTo::default() }
 }
 
 /// [`wide`] as the file that tests of the program read.
@@ -118,7 +170,7 @@ fn the_golden_report_is_the_wide_sample() {
 
 fn cell(accessor: &str) -> Cell {
     let spread = Some(Spread { median: 2.0, min: 1.5, max: 2.5, low: 1.75, high: 2.25 });
-    let ratio = RatioTo { p50: spread, p99: spread, mean: spread };
+    let ratio = RatioTo { p50: spread, p99: spread, mean: spread, ..RatioTo::default() };
     Cell {
         error: Some("nothing, \"really\"".to_owned()),
         accessor: accessor.to_owned(),
@@ -159,6 +211,7 @@ fn trial(p50_ns: f64) -> TrialRow {
         histogram: [(0.5, 5), (0.75, 20), (1.0, 60), (1.5, 90), (2.0, 19), (3.0, 6)]
             .map(|(part, count)| (p50_ns * part, count))
             .into(),
+        upkeep: None,
     }
 }
 

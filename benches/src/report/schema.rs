@@ -83,6 +83,7 @@ mod tests {
     #[test]
     fn a_report_with_every_field_fits_the_schema() {
         assert_eq!(all_departures(&sample::report()), Vec::<String>::new());
+        assert_eq!(all_departures(&sample::upkeep()), Vec::<String>::new());
     }
 
     #[test]

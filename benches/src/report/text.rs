@@ -4,55 +4,47 @@ use super::number::ABSENT;
 use super::{Cell, Report, Spread, Status, Verdict, markup};
 use crate::engine::FLOOR;
 
+/// Columns before the numbers.
+pub(super) const PLACE: [&str; FIRST_NUMBER] = ["input", "n", "layout", "read", "cache", "stage", "accessor"];
 /// Columns before the ratios.
-const FACTS: [&str; 11] =
-    ["input", "n", "layout", "read", "cache", "stage", "accessor", "p50 ns", "p99 ns", "p99.9 ns", "Mops/s"];
+const FACTS: [&str; 4] = ["p50 ns", "p99 ns", "p99.9 ns", "Mops/s"];
 /// Columns from here on hold numbers, but for the last; so does the one of the records.
 const FIRST_NUMBER: usize = 7;
 const RECORDS: usize = 1;
 
+/// A table: its columns, and a row for each cell.
+#[derive(Debug)]
+pub(super) struct Grid {
+    pub(super) columns: Vec<String>,
+    pub(super) rows: Vec<Vec<String>>,
+}
+
 impl Report {
-    /// The table for a terminal, with what must be known beside it.
+    /// The tables for a terminal, with what must be known beside them.
     pub fn table(&self) -> String {
-        let shown = |row: Vec<String>| row.iter().map(|text| markup::line(text)).collect::<Vec<String>>();
-        let (columns, rows) = (shown(self.columns()), self.rows().into_iter().map(shown).collect::<Vec<_>>());
-        let width = |column: usize| {
-            rows.iter()
-                .map(|row| row[column].chars().count())
-                .fold(columns[column].chars().count(), usize::max)
-        };
-        let widths: Vec<usize> = (0..columns.len()).map(width).collect();
-        let line = |row: &[String]| {
-            let cell = |(column, text): (usize, &String)| match column {
-                RECORDS | FIRST_NUMBER.. if column + 1 < row.len() => {
-                    format!("{text:>width$}", width = widths[column])
-                }
-                _ => format!("{text:<width$}", width = widths[column]),
-            };
-            let line: Vec<String> = row.iter().enumerate().map(cell).collect();
-            format!("{}\n", line.join("  ").trim_end())
-        };
-        let mut text = line(&columns);
-        rows.iter().for_each(|row| text.push_str(&line(row)));
-        text.push('\n');
+        let mut text: String = self.grids().iter().map(|grid| grid.text() + "\n").collect();
         self.notes().iter().for_each(|note| text.push_str(&format!("{}\n", markup::line(note))));
         text
     }
 
     /// The same as Markdown.
     pub fn markdown(&self) -> String {
-        let line = |row: &[String]| {
-            let cells: Vec<String> = row.iter().map(|text| markup::markdown(text)).collect();
-            format!("| {} |\n", cells.join(" | "))
-        };
-        let columns = self.columns();
-        let mut text = String::from("# kiban ab\n\n");
-        text.push_str(&line(&columns));
-        text.push_str(&line(&vec!["---".to_owned(); columns.len()]));
-        self.rows().iter().for_each(|row| text.push_str(&line(row)));
-        text.push('\n');
+        let grids: String = self.grids().iter().map(|grid| grid.markdown() + "\n").collect();
+        let mut text = format!("# kiban ab\n\n{grids}");
         self.notes().iter().for_each(|note| text.push_str(&format!("- {}\n", markup::markdown(note))));
         text
+    }
+
+    /// A table of the cells with single calls, and one of those with upkeep.
+    fn grids(&self) -> Vec<Grid> {
+        let calls: Vec<&Cell> = self.cells.iter().filter(|cell| !cell.is_upkeep()).collect();
+        let theirs = self.theirs();
+        let calls = Grid {
+            columns: self.columns(),
+            rows: calls.into_iter().map(|cell| row(self, cell, &theirs)).collect(),
+        };
+        let upkeep = self.upkeep_grid();
+        [calls, upkeep].into_iter().filter(|grid| !grid.rows.is_empty()).collect()
     }
 
     /// Names that ratios are shown to: the first accessor, the other stores, the floor.
@@ -74,12 +66,38 @@ impl Report {
             _ => format!("p50 ratio to {name}"),
         };
         let ratios: Vec<String> = self.theirs().iter().enumerate().map(name).collect();
-        FACTS.map(str::to_owned).into_iter().chain(ratios).chain(["verdict".to_owned()]).collect()
+        let facts = PLACE.into_iter().chain(FACTS).map(str::to_owned);
+        facts.chain(ratios).chain(["verdict".to_owned()]).collect()
+    }
+}
+
+impl Grid {
+    fn text(&self) -> String {
+        let shown = |row: &Vec<String>| row.iter().map(|text| markup::line(text)).collect::<Vec<String>>();
+        let lines: Vec<Vec<String>> = std::iter::once(&self.columns).chain(&self.rows).map(shown).collect();
+        let width = |column: usize| lines.iter().map(|row| row[column].chars().count()).fold(0, usize::max);
+        let widths: Vec<usize> = (0..self.columns.len()).map(width).collect();
+        let line = |row: &Vec<String>| {
+            let cell = |(column, text): (usize, &String)| match column {
+                RECORDS | FIRST_NUMBER.. if column + 1 < row.len() => {
+                    format!("{text:>width$}", width = widths[column])
+                }
+                _ => format!("{text:<width$}", width = widths[column]),
+            };
+            let line: Vec<String> = row.iter().enumerate().map(cell).collect();
+            format!("{}\n", line.join("  ").trim_end())
+        };
+        lines.iter().map(line).collect()
     }
 
-    fn rows(&self) -> Vec<Vec<String>> {
-        let theirs = self.theirs();
-        self.cells.iter().map(|cell| row(self, cell, &theirs)).collect()
+    fn markdown(&self) -> String {
+        let line = |row: &Vec<String>| {
+            let cells: Vec<String> = row.iter().map(|text| markup::markdown(text)).collect();
+            format!("| {} |\n", cells.join(" | "))
+        };
+        let mut text = line(&self.columns) + &line(&vec!["---".to_owned(); self.columns.len()]);
+        self.rows.iter().for_each(|row| text.push_str(&line(row)));
+        text
     }
 }
 
@@ -87,6 +105,18 @@ fn row(report: &Report, cell: &Cell, theirs: &[&str]) -> Vec<String> {
     let number = |number: Option<f64>| number.map_or(ABSENT.to_owned(), |number| format!("{number:.0}"));
     let mops = cell.usable(|trial| trial.ops_per_s);
     let facts = [
+        number(cell.usable(|trial| trial.p50_ns)),
+        number(cell.usable(|trial| trial.p99_ns)),
+        number(cell.usable(|trial| trial.p999_ns)),
+        mops.map_or(ABSENT.to_owned(), millions),
+    ];
+    let ratios = theirs.iter().map(|to| ratio(report.usable_ratio(cell, to).and_then(|ratio| ratio.p50)));
+    place(cell).into_iter().chain(facts).chain(ratios).chain([outcome(cell)]).collect()
+}
+
+/// The columns before the numbers.
+pub(super) fn place(cell: &Cell) -> [String; FIRST_NUMBER] {
+    [
         cell.shape.clone(),
         cell.n.to_string(),
         cell.layout.clone(),
@@ -94,13 +124,7 @@ fn row(report: &Report, cell: &Cell, theirs: &[&str]) -> Vec<String> {
         cell.cache_mib.map_or(ABSENT.to_owned(), |mib| format!("{mib} MiB")),
         cell.stage.clone(),
         cell.accessor.clone(),
-        number(cell.usable(|trial| trial.p50_ns)),
-        number(cell.usable(|trial| trial.p99_ns)),
-        number(cell.usable(|trial| trial.p999_ns)),
-        mops.map_or(ABSENT.to_owned(), millions),
-    ];
-    let ratios = theirs.iter().map(|to| ratio(report, cell, to));
-    facts.into_iter().chain(ratios).chain([outcome(cell)]).collect()
+    ]
 }
 
 /// Few operations a second keep two digits.
@@ -109,15 +133,13 @@ fn millions(ops: f64) -> String {
     format!("{:.decimals$}", ops / 1e6)
 }
 
-fn ratio(report: &Report, cell: &Cell, to: &str) -> String {
-    let Some(p50) = report.usable_ratio(cell, to).and_then(|ratio| ratio.p50) else {
-        return ABSENT.to_owned();
-    };
-    let Spread { median, min, max, .. } = p50;
-    format!("{median:.3} [{min:.3}-{max:.3}]")
+pub(super) fn ratio(spread: Option<Spread>) -> String {
+    spread.map_or(ABSENT.to_owned(), |Spread { median, min, max, .. }| {
+        format!("{median:.3} [{min:.3}-{max:.3}]")
+    })
 }
 
-fn outcome(cell: &Cell) -> String {
+pub(super) fn outcome(cell: &Cell) -> String {
     let noise = cell.noise_floor.map_or(String::new(), |noise| format!(" (+-{:.1} %)", noise * 100.0));
     match cell.status {
         Status::Failed => "FAILED".to_owned(),

@@ -5,10 +5,11 @@ use std::ops::Range;
 use kiban::Durability;
 
 use crate::answers::Answers;
-use crate::engine::shuffled;
+use crate::engine::{Store, shuffled};
 use crate::keys::KeySet;
+use crate::read_back::read_back;
 use crate::rng::SplitMix;
-use crate::trial::{LEAD_IN_PART, THROUGHPUT_PART};
+use crate::trial::{Failure, LEAD_IN_PART, THROUGHPUT_PART};
 
 /// One operation of `mixed` in this many is a put.
 const PUT_EVERY: usize = 10;
@@ -197,13 +198,18 @@ impl WritePlan {
         self.ops[op].word
     }
 
+    /// Compares all records of a store with those that it must hold at the end.
+    pub(crate) fn read_back(&self, store: &mut dyn Store, set: &dyn KeySet) -> Result<u64, Failure> {
+        read_back(store, &mut self.records(), &|rank, key, value| self.record(set, rank, key, value))
+    }
+
     /// All records that the store must hold at the end, by rank in key order.
-    pub(crate) fn records(&self) -> impl Iterator<Item = usize> {
+    fn records(&self) -> impl Iterator<Item = usize> {
         self.end.iter().enumerate().filter(|(_, end)| **end != End::Absent).map(|(rank, _)| rank)
     }
 
     /// The record at a rank as the store must hold it at the end; appends.
-    pub(crate) fn record(&self, set: &dyn KeySet, rank: usize, key: &mut Vec<u8>, value: &mut Vec<u8>) {
+    fn record(&self, set: &dyn KeySet, rank: usize, key: &mut Vec<u8>, value: &mut Vec<u8>) {
         set.key(rank, key);
         self.value_at_end(set, rank, value);
     }

@@ -55,7 +55,7 @@ pub(crate) fn run_write_trial<C: Clock>(
     trial.ops_per_s =
         (!plan.untimed().is_empty() && seconds > 0.0).then(|| plan.untimed().len() as f64 / seconds);
     store.close().map_err(Failure::Error)?;
-    let checked = read_back(&mut *site.open()?, plan, set)?;
+    let checked = plan.read_back(&mut *site.open()?, set)?;
     fs::remove_dir_all(site.dir).map_err(|error| site.io(&error))?;
     Ok((trial, checked))
 }
@@ -129,43 +129,6 @@ fn check(plan: &WritePlan, op: usize, answers: &Answers) -> Result<(), Failure> 
     }
     let key = plan.key(op).escape_ascii();
     Err(Failure::Told(format!("wrong answer: key \"{key}\", operation {op}: not the value put last")))
-}
-
-/// Compares all records of a store with those that it must hold.
-fn read_back(store: &mut dyn Store, plan: &WritePlan, set: &dyn KeySet) -> Result<u64, Failure> {
-    let mut right = plan.records();
-    let (mut right_key, mut right_value) = (Vec::new(), Vec::new());
-    let (mut checked, mut wrong) = (0, None);
-    store
-        .scan(&mut |key, value| {
-            if wrong.is_some() {
-                return;
-            }
-            right_key.clear();
-            right_value.clear();
-            match right.next() {
-                Some(rank) => plan.record(set, rank, &mut right_key, &mut right_value),
-                None => wrong = Some(format!("read back: key \"{}\" was never put", key.escape_ascii())),
-            }
-            if wrong.is_none() && (key, value) != (&right_key[..], &right_value[..]) {
-                let (found, right) = (key.escape_ascii(), right_key.escape_ascii());
-                wrong = Some(match key == right_key {
-                    true => format!("read back: key \"{found}\" has not the value put last"),
-                    false => format!("read back: expected key \"{right}\", got \"{found}\""),
-                });
-            }
-            checked += 1;
-        })
-        .map_err(Failure::Error)?;
-    match (wrong, right.next()) {
-        (Some(sentence), _) => Err(Failure::Told(sentence)),
-        (None, None) => Ok(checked),
-        (None, Some(rank)) => {
-            right_key.clear();
-            set.key(rank, &mut right_key);
-            Err(Failure::Told(format!("read back: key \"{}\" is missing", right_key.escape_ascii())))
-        }
-    }
 }
 
 fn copy_files(from: &Path, to: &Path) -> io::Result<()> {
@@ -253,7 +216,7 @@ mod tests {
     fn damaged(stage: WriteStage, damage: fn(&mut BTreeMap<Vec<u8>, Vec<u8>>)) -> String {
         let (set, plan, mut map) = written(stage);
         damage(&mut map.0);
-        match read_back(&mut map, &plan, &set) {
+        match plan.read_back(&mut map, &set) {
             Err(Failure::Told(sentence)) => sentence,
             other => panic!("{other:?}"),
         }
@@ -264,7 +227,7 @@ mod tests {
         for (stage, records) in [(WriteStage::Buffered, 98), (WriteStage::Sync, 98), (WriteStage::Mixed, 200)]
         {
             let (set, plan, mut map) = written(stage);
-            assert_eq!(read_back(&mut map, &plan, &set), Ok(records), "{stage:?}");
+            assert_eq!(plan.read_back(&mut map, &set), Ok(records), "{stage:?}");
         }
     }
 

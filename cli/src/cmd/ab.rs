@@ -28,6 +28,7 @@ Examples:
   kiban ab
   kiban ab --input my.tsv.gz --accessors sorted,ph4 --cache-mib 32 --read mmap --stages point,miss
   kiban ab --shape w1 --n 1000000 --trials 9 --out report
+  kiban ab --workload w3 --threads 1
   kiban ab --workload w6 --controls fjall,lmdb
   kiban ab --render report/ab.json --format html > report.html")]
 pub(crate) struct AbArgs {
@@ -43,13 +44,13 @@ pub(crate) struct AbArgs {
     /// The field of the input that is the value
     #[arg(long, value_name = "FIELD", requires = "input", help_heading = "Input")]
     value: Option<String>,
-    /// Work: `w1` (reads of the shape w1), `w6` (writes); without it, reads of all inputs
+    /// Work: `w1` (reads of the shape w1), `w3` (flush and compaction), `w6` (writes); without it, reads of all inputs
     #[arg(long, value_name = "WORK", help_heading = "Input")]
     workload: Option<String>,
     /// Inputs: `file` (yours or the shipped one), `w1`
     #[arg(long, value_name = "SHAPE", value_delimiter = ',', help_heading = "Input")]
     shape: Vec<String>,
-    /// Records of a generated input, not of a file [default: 100000]
+    /// Records of a generated input, not of a file [default: 100000; of w3 1000000]
     #[arg(long, value_name = "N", help_heading = "Input")]
     n: Option<u64>,
     /// Seed of keys, values and questions
@@ -62,8 +63,8 @@ pub(crate) struct AbArgs {
     /// Other stores to measure beside: `lmdb`, `fjall`; needs a program built with `--features controls`
     #[arg(long, value_name = "NAME", value_delimiter = ',', help_heading = "Comparison")]
     controls: Vec<String>,
-    /// Questions: `point`, `miss`, `multiget`, `latest`; of w6 `write_buffered`, `write_sync`, `mixed`; every one if not
-    /// given
+    /// Questions: `point`, `miss`, `multiget`, `latest`; of w3 `flush`, `compact`; of w6 `write_buffered`, `write_sync`,
+    /// `mixed`; every one if not given
     #[arg(long, value_name = "STAGE", value_delimiter = ',', help_heading = "Comparison")]
     stages: Vec<String>,
     /// How the records are loaded: `bulk` (in key order, one sorted run), `normal` (shuffled batches, flushed and
@@ -73,12 +74,12 @@ pub(crate) struct AbArgs {
     /// Cache sizes in MiB
     #[arg(long, value_name = "MIB", value_delimiter = ',', help_heading = "Comparison")]
     cache_mib: Vec<u64>,
-    /// How pages are read: `mmap`, `pread`; both if not given, of w6 mmap
+    /// How pages are read: `mmap`, `pread`; both if not given, of w3 and w6 mmap
     #[arg(long, value_name = "MODE", value_delimiter = ',', help_heading = "Comparison")]
     read: Vec<String>,
-    /// Reading threads [default: 1]
-    #[arg(long, value_name = "N", help_heading = "Comparison")]
-    threads: Option<u32>,
+    /// Reading threads [default: 1]; of w3 background threads [default: 1,2]
+    #[arg(long, value_name = "N", value_delimiter = ',', help_heading = "Comparison")]
+    threads: Vec<u32>,
     /// Pairs of trials, or `auto`: until the noise is small or the time is over [default: auto]
     #[arg(long, value_name = "PAIRS", help_heading = "Comparison")]
     trials: Option<Trials>,
@@ -178,7 +179,7 @@ impl AbArgs {
             reads: self.read.clone(),
             stages: self.stages.clone(),
             controls: self.controls.clone(),
-            threads: self.threads,
+            threads: self.threads.clone(),
             trials: self.trials.unwrap_or(Trials::Auto),
             time_box: self.time_box,
             pin: self.pin,

@@ -8,7 +8,7 @@ use super::super::{Cell, RatioTo, Report, Spread, Status, TrialRow};
 #[derive(Clone, Copy, Debug)]
 pub(in crate::report) enum Measure {
     /// Ours over theirs; over the best of them if there are several.
-    Ratio { of: Quantile, to: &'static [&'static str] },
+    Ratio { of: Time, to: &'static [&'static str] },
     /// Our operations a second over theirs.
     Throughput { to: &'static str },
     /// Data pages touched per operation.
@@ -29,9 +29,15 @@ pub(in crate::report) enum Measure {
 
 /// Which time of a cell.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::report) enum Quantile {
+pub(in crate::report) enum Time {
     P50,
     P99,
+    /// Time until new tables are published.
+    Publish,
+    /// Time until the store is at rest.
+    Idle,
+    /// Processor time until then.
+    Cpu,
 }
 
 /// A number and how far it may be from the truth.
@@ -118,7 +124,7 @@ impl Measure {
             }
             Self::MappedOverPread => {
                 let (mapped, pread) = (cell, beside_read(report, cell)?);
-                let (mapped, pread) = (range(mapped, Quantile::P99)?, range(pread, Quantile::P99)?);
+                let (mapped, pread) = (range_of_p99(mapped)?, range_of_p99(pread)?);
                 let interval = Some((mapped.0 / pread.2, mapped.2 / pread.0));
                 (pread.0 > 0.0).then_some(Number { value: mapped.1 / pread.1, interval })
             }
@@ -126,11 +132,14 @@ impl Measure {
     }
 }
 
-impl Quantile {
+impl Time {
     fn name(self) -> &'static str {
         match self {
             Self::P50 => "p50",
             Self::P99 => "p99",
+            Self::Publish => "publish",
+            Self::Idle => "idle",
+            Self::Cpu => "CPU",
         }
     }
 
@@ -138,6 +147,9 @@ impl Quantile {
         match self {
             Self::P50 => ratio.p50,
             Self::P99 => ratio.p99,
+            Self::Publish => ratio.publish,
+            Self::Idle => ratio.idle,
+            Self::Cpu => ratio.cpu,
         }
     }
 }
@@ -193,15 +205,11 @@ fn counted(cell: &Cell, of: fn(&TrialRow) -> Option<f64>) -> Option<Number> {
     Some(Number { value, interval: (least < most).then_some((least, most)) })
 }
 
-/// Least, median and greatest of a time over the trials.
-fn range(cell: &Cell, quantile: Quantile) -> Option<(f64, f64, f64)> {
-    let of = |trial: &TrialRow| match quantile {
-        Quantile::P50 => trial.p50_ns,
-        Quantile::P99 => trial.p99_ns,
-    };
-    let numbers: Vec<f64> = cell.trials.iter().filter_map(of).collect();
+/// Least, median and greatest of the p99 over the trials.
+fn range_of_p99(cell: &Cell) -> Option<(f64, f64, f64)> {
+    let numbers: Vec<f64> = cell.trials.iter().filter_map(|trial| trial.p99_ns).collect();
     let (least, most) = least_and_most(&numbers)?;
-    Some((least, cell.median_of(of)?, most))
+    Some((least, cell.median_of(|trial| trial.p99_ns)?, most))
 }
 
 fn least_and_most(numbers: &[f64]) -> Option<(f64, f64)> {

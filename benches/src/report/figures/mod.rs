@@ -53,7 +53,7 @@ pub(super) struct Cells {
     pub(super) cache: Cache,
     pub(super) read: Option<&'static str>,
     pub(super) stage: &'static str,
-    pub(super) threads: u32,
+    pub(super) threads: Threads,
 }
 
 /// Numbers of records.
@@ -71,6 +71,22 @@ pub(super) enum Cache {
     Any,
     Only(u64),
     AtLeast(u64),
+}
+
+/// Numbers of threads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Threads {
+    Any,
+    Only(u32),
+}
+
+impl Threads {
+    fn fit(self, threads: u32) -> bool {
+        match self {
+            Self::Any => true,
+            Self::Only(only) => threads == only,
+        }
+    }
 }
 
 /// What a report says of a bar in one setting.
@@ -143,7 +159,7 @@ impl Cells {
             && is_asked(self.read, cell.read.as_deref())
             && has_cache
             && cell.stage == self.stage
-            && cell.threads == self.threads
+            && self.threads.fit(cell.threads)
     }
 }
 

@@ -1,7 +1,7 @@
 //! The table of figures. `published` is what other stores, and what came before Kiban, reached.
 
-use super::measure::Quantile::{P50, P99};
-use super::{Bar, Bound, Cache, Cells, Figure, Measure, Size};
+use super::measure::Time::{self, Cpu, Idle, P50, P99, Publish};
+use super::{Bar, Bound, Cache, Cells, Figure, Measure, Size, Threads};
 
 const LMDB: &[&str] = &["control:lmdb"];
 const LOG_STORES: &[&str] = &["control:fjall", "control:rocksdb"];
@@ -19,7 +19,7 @@ const ANY: Cells = Cells {
     cache: Cache::Any,
     read: None,
     stage: "point",
-    threads: 1,
+    threads: Threads::Only(1),
 };
 const W1: Cells = Cells { shape: Some("w1"), n: Size::About(1_000_000), ..ANY };
 const W1_BULK: Cells = Cells { layout: Some("bulk"), read: Some("mmap"), cache: Cache::AtLeast(33), ..W1 };
@@ -32,6 +32,8 @@ const W1_PH4: Cells = Cells { accessor: Some("ph4"), ..W1 };
 const W2: Cells = Cells { cache: Cache::Only(33), ..W1_PH4 };
 const COLD: Cells = Cells { stage: "cold_all", ..ANY };
 const COLD_BTREE: Cells = Cells { accessor: Some("btree"), ..COLD };
+const FLUSH_PH4: Cells = Cells { accessor: Some("ph4"), stage: "flush", threads: Threads::Any, ..W1 };
+const COMPACT_PH4: Cells = Cells { stage: "compact", ..FLUSH_PH4 };
 const BUFFERED: Cells = Cells { stage: "write_buffered", ..ANY };
 const BUFFERED_PH4: Cells = Cells { accessor: Some("ph4"), ..BUFFERED };
 const SYNC: Cells = Cells { stage: "write_sync", ..ANY };
@@ -55,6 +57,10 @@ const fn p50(to: &'static [&'static str]) -> Measure {
 
 const fn p99(to: &'static [&'static str]) -> Measure {
     Measure::Ratio { of: P99, to }
+}
+
+const fn sorted(of: Time) -> Measure {
+    Measure::Ratio { of, to: SORTED }
 }
 
 /// All of them.
@@ -120,9 +126,21 @@ pub(in crate::report) const FIGURES: &[Figure] = &[
     Figure {
         what: "W3 flush: publish, idle, CPU, with index against without",
         published: "1.362",
-        bars: &[],
+        bars: &[
+            at_most(FLUSH_PH4, sorted(Publish), 1.05),
+            at_most(FLUSH_PH4, sorted(Idle), 1.2),
+            at_most(FLUSH_PH4, sorted(Cpu), 1.2),
+        ],
     },
-    Figure { what: "W3 compaction: publish, idle, CPU", published: "1.263", bars: &[] },
+    Figure {
+        what: "W3 compaction: publish, idle, CPU, with index against without",
+        published: "1.263",
+        bars: &[
+            at_most(COMPACT_PH4, sorted(Publish), 1.05),
+            at_most(COMPACT_PH4, sorted(Idle), 1.15),
+            at_most(COMPACT_PH4, sorted(Cpu), 1.15),
+        ],
+    },
     Figure { what: "Foreground write p99 during W3, index on against off", published: "none", bars: &[] },
     Figure {
         what: "Table and accessors over raw bytes, W1",
@@ -152,7 +170,11 @@ pub(in crate::report) const FIGURES: &[Figure] = &[
     Figure {
         what: "W4 with 4 readers, p99 mapped against pread",
         published: "3.5-4.3",
-        bars: &[at_most(Cells { read: Some("mmap"), threads: 4, ..COLD }, Measure::MappedOverPread, 1.5)],
+        bars: &[at_most(
+            Cells { read: Some("mmap"), threads: Threads::Only(4), ..COLD },
+            Measure::MappedOverPread,
+            1.5,
+        )],
     },
     Figure {
         what: "btree against kvi: size, cold speed",

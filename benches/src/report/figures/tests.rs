@@ -122,3 +122,20 @@ fn figures_are_named_once() {
         assert!(FIGURES[..no].iter().all(|other| other.what != figure.what), "{}", figure.what);
     }
 }
+
+#[test]
+fn upkeep_is_held_against_its_bars_with_any_number_of_threads() {
+    let report = sample::upkeep();
+    let found = answers(&report, "W3 compaction: publish, idle, CPU, with index against without");
+    let told: Vec<(String, String)> =
+        found.iter().map(|answer| (answer.measure(), answer.verdict())).collect();
+    let row = |a: &str, b: &str| (a.to_owned(), b.to_owned());
+    assert_eq!(
+        told,
+        [
+            row("publish ratio to sorted", "hint: met"),
+            row("idle ratio to sorted", "hint: met"),
+            row("CPU ratio to sorted", "hint: not met, but the interval holds the bar"),
+        ]
+    );
+}

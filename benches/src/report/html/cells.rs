@@ -2,7 +2,7 @@
 
 use super::table::{Item, Rows, Tone, table};
 use crate::report::number::{self, ABSENT, digits, grouped, known, time};
-use crate::report::setting::Setting;
+use crate::report::setting::{Setting, grouped_by};
 use crate::report::{Cell, Report, Status, Verdict};
 
 /// The cells in their order.
@@ -31,7 +31,11 @@ pub(super) fn section(report: &Report) -> String {
         heading: (setting.name(), String::new()),
         rows: cells.into_iter().map(|cell| row(report, cell, first)).collect(),
     };
-    let groups: Vec<Rows> = report.settings().into_iter().map(group).collect();
+    let cells = report.cells.iter().filter(|cell| !cell.is_upkeep());
+    let groups: Vec<Rows> = grouped_by(cells, Setting::of).into_iter().map(group).collect();
+    if groups.is_empty() {
+        return String::new();
+    }
     table("All cells; times are medians over the trials, pages are of an operation", &columns, &groups)
 }
 
@@ -68,7 +72,8 @@ fn row(report: &Report, cell: &Cell, first: &str) -> Vec<Item> {
     ]
 }
 
-fn verdict(cell: &Cell) -> (Tone, String) {
+/// The verdict as a tag.
+pub(super) fn verdict(cell: &Cell) -> (Tone, String) {
     let (tone, word) = match cell.verdict {
         Verdict::Faster => (Tone::Good, "faster"),
         Verdict::Slower => (Tone::Bad, "slower"),

@@ -16,7 +16,8 @@ struct Loss<'a> {
 /// The losses in words, worst first.
 pub(super) fn section(report: &Report) -> String {
     let losses = losses(report);
-    let judged = report.cells.iter().filter(|cell| cell.is_ours() && cell.status != Status::Failed).count();
+    let is_judged = |cell: &&Cell| cell.is_ours() && !cell.is_upkeep() && cell.status != Status::Failed;
+    let judged = report.cells.iter().filter(is_judged).count();
     if judged == 0 {
         return String::new();
     }

@@ -12,6 +12,7 @@ mod pareto;
 mod provenance;
 mod summary;
 mod table;
+mod upkeep;
 
 use super::Report;
 use super::markup::html;
@@ -44,6 +45,7 @@ impl Report {
             section("latency", "Latency", ecdf::section(self, &series)),
             section("size", "Size against speed", pareto::section(self, &series)),
             section("build", "Build cost", build::section(self, &series)),
+            section("upkeep", "Flush and compaction", upkeep::section(self)),
             section("cells", "All cells", cells::section(self)),
             section("provenance", "Where the numbers come from", provenance::section(self)),
         ];

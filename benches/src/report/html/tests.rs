@@ -30,6 +30,20 @@ fn every_figure_and_section_of_a_report_is_on_its_page() {
 }
 
 #[test]
+fn upkeep_has_a_section_of_its_own_and_no_empty_ones_beside_it() {
+    let page = sample::upkeep().html();
+    for (id, times) in [("upkeep", 1), ("figures", 1), ("cells", 0), ("latency", 0), ("loses", 0)] {
+        assert_eq!(count(&page, &format!("<h2 id=\"{id}\">")), times, "{id}");
+    }
+    for told in
+        ["1.020 [1.000-1.050]", "<td class=\"n\">2.50</td>", "level0, mmap, cache 64 MiB, 2 threads, compact"]
+    {
+        assert!(page.contains(told), "{told}");
+    }
+    assert_eq!(count(&sample::wide().html(), "<h2 id=\"upkeep\">"), 0);
+}
+
+#[test]
 fn the_page_loads_nothing_and_runs_nothing() {
     let page = sample::wide().html();
     for word in ["<script", "http:", "https:", "//", "@import", "url(", " src=", "<iframe", " on"] {

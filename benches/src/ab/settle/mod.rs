@@ -4,11 +4,12 @@ use std::time::Duration;
 
 use super::AbError;
 use super::options::{
-    ACCESSORS_DEFAULT, AbOptions, CACHE_MIB_DEFAULT, CACHE_MIB_MAX, N_DEFAULT, N_MAX, PAIRS_MAX, PAIRS_MIN,
-    SEED_DEFAULT, TIME_BOX_DEFAULT, Trials,
+    ACCESSORS_DEFAULT, AbOptions, BACKGROUND_THREADS_MAX, CACHE_MIB_DEFAULT, CACHE_MIB_MAX, N_DEFAULT, N_MAX,
+    N_UPKEEP, PAIRS_MAX, PAIRS_MIN, SEED_DEFAULT, TIME_BOX_DEFAULT, Trials,
 };
 use crate::engine::{Accessor, Family, Layout, SORTED, known};
 use crate::plan::Stage;
+use crate::upkeep::UpkeepStage;
 use crate::writes::WriteStage;
 
 /// Other stores that the feature `controls` builds in.
@@ -22,7 +23,7 @@ const LATER: &[(&str, &[&str])] = &[
     ("shape", &["uniform", "uniform8", "decimal", "url", "path", "contract-slot", "contract-hashed"]),
     ("stages", &["scan", "cold"]),
     ("controls", &["sqlite", "redb", "rocksdb"]),
-    ("workload", &["w2", "w3", "w4", "w5", "ycsb-a", "ycsb-b", "ycsb-c", "ycsb-d", "ycsb-e", "ycsb-f"]),
+    ("workload", &["w2", "w4", "w5", "ycsb-a", "ycsb-b", "ycsb-c", "ycsb-d", "ycsb-e", "ycsb-f"]),
 ];
 
 /// How table pages are read.
@@ -59,6 +60,8 @@ pub(crate) enum Stages {
     Reads(Vec<Stage>),
     /// Writes, and reads between them.
     Writes(Vec<WriteStage>),
+    /// Flushes and compactions.
+    Upkeep(Vec<UpkeepStage>),
 }
 
 impl Stages {
@@ -66,6 +69,7 @@ impl Stages {
         match self {
             Self::Reads(stages) => stages.len(),
             Self::Writes(stages) => stages.len(),
+            Self::Upkeep(stages) => stages.len(),
         }
     }
 }
@@ -75,6 +79,17 @@ impl Stages {
 enum Workload {
     Reads,
     Writes,
+    Upkeep,
+}
+
+impl Workload {
+    /// Records of a generated shape, where no option says how many.
+    const fn records(self) -> u64 {
+        match self {
+            Self::Reads | Self::Writes => N_DEFAULT,
+            Self::Upkeep => N_UPKEEP,
+        }
+    }
 }
 
 /// The options, checked and with defaults filled in.
@@ -88,6 +103,8 @@ pub(crate) struct Settled {
     pub(crate) layouts: Vec<Layout>,
     pub(crate) cache_mib: Vec<u64>,
     pub(crate) reads: Vec<ReadMode>,
+    /// Reading threads; of upkeep background threads.
+    pub(crate) threads: Vec<u32>,
     pub(crate) stages: Stages,
     pub(crate) trials: Trials,
     pub(crate) time_box: Duration,
@@ -101,14 +118,13 @@ impl Settled {
 
     /// How many stages are measured on each.
     pub(crate) fn stages_an_input(&self) -> usize {
-        self.cache_mib.len() * self.reads.len() * self.stages.count()
+        self.cache_mib.len() * self.reads.len() * self.threads.len() * self.stages.count()
     }
 }
 
 impl AbOptions {
     /// Checks every option and fills in defaults.
     pub(crate) fn settle(&self) -> Result<Settled, AbError> {
-        range("threads", u64::from(self.threads.unwrap_or(1)), 1, 1)?;
         if let Trials::Pairs(pairs) = self.trials {
             range("trials", pairs.into(), PAIRS_MIN.into(), PAIRS_MAX.into())?;
         }
@@ -121,17 +137,18 @@ impl AbOptions {
         let modes = [("mmap", ReadMode::Mmap), ("pread", ReadMode::Pread)];
         let default_modes: &[&str] = match workload {
             Workload::Reads => &["mmap", "pread"],
-            Workload::Writes => &["mmap"],
+            Workload::Writes | Workload::Upkeep => &["mmap"],
         };
         let layouts = Layout::ALL.map(|layout| (layout.name(), layout));
         Ok(Settled {
             families: self.families(workload)?,
             shapes: self.shapes()?,
-            n: range("n", self.n.unwrap_or(N_DEFAULT), 1, N_MAX)?,
+            n: range("n", self.n.unwrap_or(workload.records()), 1, N_MAX)?,
             seed: self.seed.unwrap_or(SEED_DEFAULT),
-            layouts: named("layout", &self.layouts, &[Layout::Bulk.name()], &layouts)?,
+            layouts: named("layout", self.layouts(workload)?, &[Layout::Bulk.name()], &layouts)?,
             cache_mib,
             reads: named("read", &self.reads, default_modes, &modes)?,
+            threads: self.threads(workload)?,
             stages: self.stages(workload)?,
             trials: self.trials,
             time_box: self.time_box.unwrap_or(TIME_BOX_DEFAULT),
@@ -139,10 +156,34 @@ impl AbOptions {
     }
 
     fn workload(&self) -> Result<Workload, AbError> {
-        let known = [("w1", Workload::Reads), ("w6", Workload::Writes)];
+        let known = [("w1", Workload::Reads), ("w3", Workload::Upkeep), ("w6", Workload::Writes)];
         let given: Vec<String> = self.workload.iter().cloned().collect();
         let workload = named("workload", &given, &["w1"], &known)?;
         Ok(workload.first().copied().unwrap_or(Workload::Reads))
+    }
+
+    fn layouts(&self, workload: Workload) -> Result<&[String], AbError> {
+        match (workload, &*self.layouts) {
+            (Workload::Upkeep, [_, ..]) => {
+                Err(AbError::Usage("--layout: w3 has layouts of its own, leave it out".to_owned()))
+            }
+            (_, layouts) => Ok(layouts),
+        }
+    }
+
+    fn threads(&self, workload: Workload) -> Result<Vec<u32>, AbError> {
+        let (most, default): (u32, &[u32]) = match workload {
+            Workload::Reads | Workload::Writes => (1, &[1]),
+            Workload::Upkeep => (BACKGROUND_THREADS_MAX, &[1, 2]),
+        };
+        let given = if self.threads.is_empty() { default } else { &self.threads };
+        for (at, threads) in given.iter().enumerate() {
+            range("threads", u64::from(*threads), 1, most.into())?;
+            if given[..at].contains(threads) {
+                return Err(AbError::Usage(format!("--threads: {threads} is named twice")));
+            }
+        }
+        Ok(given.to_vec())
     }
 
     /// Shapes that have records, and no option that none of them asks for.
@@ -169,6 +210,7 @@ impl AbOptions {
     fn stages(&self, workload: Workload) -> Result<Stages, AbError> {
         let reads = Stage::ALL.map(|stage| (stage.name(), stage));
         let writes = WriteStage::ALL.map(|stage| (stage.name(), stage));
+        let upkeep = UpkeepStage::ALL.map(|stage| (stage.name(), stage));
         Ok(match workload {
             Workload::Reads => {
                 Stages::Reads(named("stages", &self.stages, &Stage::ALL.map(Stage::name), &reads)?)
@@ -179,6 +221,12 @@ impl AbOptions {
                 &WriteStage::ALL.map(WriteStage::name),
                 &writes,
             )?),
+            Workload::Upkeep => Stages::Upkeep(named(
+                "stages",
+                &self.stages,
+                &UpkeepStage::ALL.map(UpkeepStage::name),
+                &upkeep,
+            )?),
         })
     }
 
@@ -188,12 +236,16 @@ impl AbOptions {
             Accessor::all(&self.accessor_names(workload), &self.formats).map_err(|(name, known)| {
                 unknown("accessors", &name, known.iter().map(String::as_str).collect())
             })?;
-        Ok(accessors.into_iter().map(Family::Kiban).chain(self.controls(workload)?).collect())
+        let controls = self.controls(workload)?;
+        if workload == Workload::Upkeep && !controls.is_empty() {
+            return Err(AbError::Usage("--controls: w3 is about Kiban alone".to_owned()));
+        }
+        Ok(accessors.into_iter().map(Family::Kiban).chain(controls).collect())
     }
 
     fn accessor_names(&self, workload: Workload) -> Vec<String> {
         match (&*self.accessors, workload) {
-            ([], Workload::Reads) => ACCESSORS_DEFAULT.map(str::to_owned).to_vec(),
+            ([], Workload::Reads | Workload::Upkeep) => ACCESSORS_DEFAULT.map(str::to_owned).to_vec(),
             ([], Workload::Writes) => vec![SORTED.to_owned()],
             ([all], _) if all == "all" => known(&self.formats),
             (named, _) => named.to_vec(),
@@ -207,7 +259,7 @@ impl AbOptions {
         let lmdb: &[Control] = match workload {
             Workload::Reads => &[Control::Lmdb, Control::LmdbReusedTxn],
             // A transaction that began before a write does not see it.
-            Workload::Writes => &[Control::Lmdb],
+            Workload::Writes | Workload::Upkeep => &[Control::Lmdb],
         };
         let known = [("lmdb", lmdb), ("fjall", &[Control::Fjall])];
         let named = named("controls", &self.controls, &[], &known)?;
@@ -263,122 +315,4 @@ fn range(option: &str, value: u64, least: u64, most: u64) -> Result<u64, AbError
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::input::Records;
-
-    fn names(names: &[&str]) -> Vec<String> {
-        names.iter().map(|name| (*name).to_owned()).collect()
-    }
-
-    fn refusal(options: &AbOptions) -> String {
-        match options.settle() {
-            Err(AbError::Usage(message)) => message,
-            other => panic!("a usage error was expected, found {other:?}"),
-        }
-    }
-
-    #[test]
-    fn defaults_are_the_file_and_w1_with_all_stages() {
-        let settled = AbOptions::default().settle().unwrap();
-        assert_eq!(settled.shapes, [Shape::File, Shape::W1]);
-        assert_eq!(settled.stages, Stages::Reads(Stage::ALL.to_vec()));
-        assert_eq!((settled.n, settled.layouts), (N_DEFAULT, vec![Layout::Bulk]));
-        let names: Vec<&str> = settled.families.iter().map(Family::name).collect();
-        assert_eq!(names, ACCESSORS_DEFAULT);
-    }
-
-    #[test]
-    fn an_input_of_ones_own_is_measured_alone() {
-        let input = Some(Records::new("mine", [("a", "1")]).unwrap());
-        let settled = AbOptions { input, ..AbOptions::default() }.settle().unwrap();
-        assert_eq!(settled.shapes, [Shape::File]);
-    }
-
-    #[test]
-    fn what_is_not_built_is_refused_by_the_name_of_its_option() {
-        let standard = AbOptions::default;
-        let bad = [
-            (
-                "--accessors: `ph3` is not built",
-                AbOptions { accessors: names(&["sorted", "ph3"]), ..standard() },
-            ),
-            ("--accessors: `x` is not known", AbOptions { accessors: names(&["x"]), ..standard() }),
-            (
-                "--layout: `bulk` is named twice",
-                AbOptions { layouts: names(&["bulk", "bulk"]), ..standard() },
-            ),
-            ("--shape: `url` is not built", AbOptions { shapes: names(&["url"]), ..standard() }),
-            ("--layout: `sorted` is not known", AbOptions { layouts: names(&["sorted"]), ..standard() }),
-            ("--workload: `w3` is not built", AbOptions { workload: Some("w3".to_owned()), ..standard() }),
-            ("--controls: `rocksdb` is not built", AbOptions { controls: names(&["rocksdb"]), ..standard() }),
-            ("--stages: `cold` is not built", AbOptions { stages: names(&["cold"]), ..standard() }),
-            (
-                "--read: `direct` is not known; built: mmap, pread",
-                AbOptions { reads: names(&["direct"]), ..standard() },
-            ),
-            ("--threads: 2 is not possible; allowed: 1", AbOptions { threads: Some(2), ..standard() }),
-            ("--n: 0", AbOptions { n: Some(0), ..standard() }),
-            ("--trials: 4", AbOptions { trials: Trials::Pairs(4), ..standard() }),
-            ("--cache-mib:", AbOptions { cache_mib: vec![u64::MAX], ..standard() }),
-        ];
-        for (expected, options) in bad {
-            let message = refusal(&options);
-            assert!(message.starts_with(expected), "{message}");
-        }
-    }
-
-    #[test]
-    fn w1_is_its_shape_and_w6_writes() {
-        let workload = |name: &str| AbOptions { workload: Some(name.to_owned()), ..AbOptions::default() };
-        let reads = workload("w1").settle().unwrap();
-        assert_eq!((reads.shapes, reads.stages), (vec![Shape::W1], Stages::Reads(Stage::ALL.to_vec())));
-        let writes = workload("w6").settle().unwrap();
-        assert_eq!(writes.stages, Stages::Writes(WriteStage::ALL.to_vec()));
-        assert_eq!((writes.shapes, writes.reads), (vec![Shape::W1], vec![ReadMode::Mmap]));
-        let message = refusal(&AbOptions { stages: names(&["point"]), ..workload("w6") });
-        assert!(message.starts_with("--stages: `point` is not known; built: write_buffered"), "{message}");
-        let message = refusal(&AbOptions { shapes: names(&["file"]), ..workload("w1") });
-        assert!(message.starts_with("--workload: `w1`"), "{message}");
-    }
-
-    #[test]
-    fn options_that_no_shape_asks_for_are_refused() {
-        let input = || Some(Records::new("mine", [("a", "1")]).unwrap());
-        let unread = AbOptions { input: input(), shapes: names(&["w1"]), ..AbOptions::default() };
-        assert!(refusal(&unread).starts_with("--input: it is not read"));
-        let uncounted = AbOptions { input: input(), n: Some(5), ..AbOptions::default() };
-        assert!(refusal(&uncounted).starts_with("--n: it is for generated shapes"));
-        let shipped = AbOptions { shapes: names(&["file"]), n: Some(5), ..AbOptions::default() };
-        assert!(refusal(&shipped).starts_with("--n: "));
-        let both =
-            AbOptions { input: input(), n: Some(5), shapes: names(&["file", "w1"]), ..AbOptions::default() };
-        assert_eq!(both.settle().unwrap().n, 5);
-    }
-
-    #[cfg(feature = "controls")]
-    #[test]
-    fn lmdb_is_read_in_two_ways_and_written_in_one() {
-        let named = |workload: &str| {
-            let workload = Some(workload.to_owned());
-            let options = AbOptions { controls: names(&["lmdb", "fjall"]), workload, ..AbOptions::default() };
-            let families = options.settle().unwrap().families;
-            families.iter().map(|family| family.name().to_owned()).collect::<Vec<_>>()
-        };
-        assert_eq!(
-            named("w1"),
-            ["sorted", "ph4", "control:lmdb", "control:lmdb-reused-txn", "control:fjall"]
-        );
-        assert_eq!(named("w6"), ["sorted", "control:lmdb", "control:fjall"]);
-    }
-
-    #[cfg(not(feature = "controls"))]
-    #[test]
-    fn a_control_that_is_not_built_in_is_refused_with_its_feature() {
-        let message = refusal(&AbOptions { controls: names(&["lmdb"]), ..AbOptions::default() });
-        assert_eq!(
-            message,
-            "--controls: `lmdb` is not built into this program; build it with `--features controls`"
-        );
-    }
-}
+mod tests;
