@@ -82,13 +82,14 @@ mod controls {
             reads: vec!["mmap".to_owned()],
             ..small()
         });
-        let each = ["sorted", "control:lmdb", "control:lmdb-reused-txn", "control:fjall", "floor"];
+        let each = ["sorted", "ph4", "control:lmdb", "control:lmdb-reused-txn", "control:fjall", "floor"];
         for stage in ["point", "miss", "multiget", "latest"] {
             assert_eq!(names(&report, stage), [each, each].concat());
         }
         let layouts: Vec<&str> = report.cells.iter().map(|cell| cell.layout.as_str()).collect();
-        assert!(layouts[..20].iter().all(|layout| *layout == "bulk"));
-        assert!(layouts[20..].iter().all(|layout| *layout == "normal") && layouts.len() == 40);
+        let (bulk, normal) = layouts.split_at(4 * each.len());
+        assert!(bulk.iter().all(|layout| *layout == "bulk"));
+        assert!(normal.iter().all(|layout| *layout == "normal") && normal.len() == bulk.len());
         let tables = report.cells.iter().filter(|cell| cell.accessor != "floor");
         tables.for_each(|cell| assert!(cell.disk_bytes.table > Some(2_000 * 256), "{}", cell.accessor));
     }

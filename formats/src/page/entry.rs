@@ -20,7 +20,7 @@ pub struct NewEntry<'a> {
     pub newer: Option<SeqNo>,
     /// Its value; empty for a tombstone.
     pub value: &'a [u8],
-    /// [`payload_crc`] of key and value, made when the caller handed them in.
+    /// [`payload_crc`](crate::payload_crc) of key and value, made when the caller handed them in.
     pub payload_crc: u32,
 }
 
