@@ -31,9 +31,9 @@ deny:
 ab *ARGS:
     cargo run --release -p kiban-cli -- ab {{ARGS}}
 
-# The same beside LMDB and fjall (`just controls --workload w6`).
+# The same beside other stores (`just controls --workload w6`).
 controls *ARGS:
-    cargo run --release -p kiban-cli --features controls -- ab --controls lmdb,fjall {{ARGS}}
+    cargo run --release -p kiban-cli --features controls -- ab --controls lmdb,sqlite,fjall,redb {{ARGS}}
 
 # Writes the annotated golden dumps, and the sample report, again; read the difference before committing it.
 golden:

@@ -47,7 +47,7 @@ mod controls {
     use kiban_benches::report::Report;
 
     fn beside(options: AbOptions) -> Report {
-        let controls = vec!["lmdb".to_owned(), "fjall".to_owned()];
+        let controls = ["lmdb", "sqlite", "fjall", "redb"].map(str::to_owned).to_vec();
         let AbReport { report, wrong, .. } = run(&AbOptions { controls, ..options }, &mut Silent).unwrap();
         assert_eq!(wrong, Vec::<String>::new());
         for cell in &report.cells {
@@ -65,8 +65,9 @@ mod controls {
     #[test]
     fn other_stores_write_the_same_and_hold_the_same() {
         let report = beside(small());
+        let each = ["sorted", "control:lmdb", "control:sqlite", "control:fjall", "control:redb"];
         for stage in ["write_buffered", "write_sync", "mixed"] {
-            assert_eq!(names(&report, stage), ["sorted", "control:lmdb", "control:fjall"]);
+            assert_eq!(names(&report, stage), each);
             let checked = report.cells.iter().filter(|cell| cell.stage == stage).map(|cell| cell.checked);
             assert_eq!(checked.clone().min(), checked.max());
         }
@@ -82,7 +83,16 @@ mod controls {
             reads: vec!["mmap".to_owned()],
             ..small()
         });
-        let each = ["sorted", "ph4", "control:lmdb", "control:lmdb-reused-txn", "control:fjall", "floor"];
+        let each = [
+            "sorted",
+            "ph4",
+            "control:lmdb",
+            "control:lmdb-reused-txn",
+            "control:sqlite",
+            "control:fjall",
+            "control:redb",
+            "floor",
+        ];
         for stage in ["point", "miss", "multiget", "latest"] {
             assert_eq!(names(&report, stage), [each, each].concat());
         }

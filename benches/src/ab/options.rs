@@ -67,7 +67,8 @@ pub struct AbOptions {
     /// Stages. Default: `point`, `miss`, `multiget`, `latest`; of writes `write_buffered`,
     /// `write_sync`, `mixed`; of `w3` `flush`, `compact`.
     pub stages: Vec<String>,
-    /// Other stores to measure beside, `lmdb` or `fjall`; none without the feature `controls`.
+    /// Other stores to measure beside, `lmdb`, `sqlite`, `fjall`, `redb`; none without the feature
+    /// `controls`.
     pub controls: Vec<String>,
     /// Reading threads, default 1; of `w3` background threads, default 1 and 2.
     pub threads: Vec<u32>,

@@ -20,7 +20,10 @@ given inside the noise floor (+-).";
 const CONTROLS: &str = "control:lmdb: one read transaction a call, one write transaction a put, buffered with \
 MDB_NOSYNC; control:lmdb-reused-txn: one read transaction for all calls. control:fjall: cache as given; a buffered \
 put is its insert, which hands its journal to the system by itself, a durable one is followed by persist(SyncData). \
-Each control has its own copy of the data; memory maps and caches of LMDB are its own.";
+control:sqlite: one table WITHOUT ROWID, statements prepared once, memory map and cache, a log with synchronous=NORMAL \
+or FULL, one read transaction until the first put. control:redb: cache as given, one read transaction until the first \
+put, a buffered put commits with Durability::None, which does not outlive the process. Each control has its own copy \
+of the data; memory maps and caches of LMDB are its own.";
 
 impl Report {
     /// Sentences below a table: how to read it, where it comes from, what it answers, what is wrong.

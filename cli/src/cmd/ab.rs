@@ -60,7 +60,7 @@ pub(crate) struct AbArgs {
     /// What to measure, `all` is everything; the first is the baseline [default: sorted,ph4; of w6 sorted]
     #[arg(long, value_name = "NAME", value_delimiter = ',', help_heading = "Comparison")]
     accessors: Vec<String>,
-    /// Other stores to measure beside: `lmdb`, `fjall`; needs a program built with `--features controls`
+    /// Other stores to measure beside: `lmdb`, `sqlite`, `fjall`, `redb`; needs a program built with `--features controls`
     #[arg(long, value_name = "NAME", value_delimiter = ',', help_heading = "Comparison")]
     controls: Vec<String>,
     /// Questions: `point`, `miss`, `multiget`, `latest`; of w3 `flush`, `compact`; of w6 `write_buffered`, `write_sync`,

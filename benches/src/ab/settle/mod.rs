@@ -14,7 +14,7 @@ use crate::writes::WriteStage;
 
 /// Other stores that the feature `controls` builds in.
 #[cfg(not(feature = "controls"))]
-const CONTROLS: [&str; 2] = ["lmdb", "fjall"];
+const CONTROLS: [&str; 4] = ["lmdb", "sqlite", "fjall", "redb"];
 
 /// Names that the design has and this build does not, by option: they get another sentence than
 /// a misspelt name.
@@ -22,7 +22,7 @@ const LATER: &[(&str, &[&str])] = &[
     ("accessors", &["ph2", "ph3", "btree", "kvi", "lemon", "bt", "lines", "shards"]),
     ("shape", &["uniform", "uniform8", "decimal", "url", "path", "contract-slot", "contract-hashed"]),
     ("stages", &["scan", "cold"]),
-    ("controls", &["sqlite", "redb", "rocksdb"]),
+    ("controls", &["rocksdb"]),
     ("workload", &["w2", "w4", "w5", "ycsb-a", "ycsb-b", "ycsb-c", "ycsb-d", "ycsb-e", "ycsb-f"]),
 ];
 
@@ -261,7 +261,12 @@ impl AbOptions {
             // A transaction that began before a write does not see it.
             Workload::Writes | Workload::Upkeep => &[Control::Lmdb],
         };
-        let known = [("lmdb", lmdb), ("fjall", &[Control::Fjall])];
+        let known: [(&str, &[Control]); 4] = [
+            ("lmdb", lmdb),
+            ("sqlite", &[Control::Sqlite]),
+            ("fjall", &[Control::Fjall]),
+            ("redb", &[Control::Redb]),
+        ];
         let named = named("controls", &self.controls, &[], &known)?;
         Ok(named.into_iter().flatten().copied().map(Family::Control).collect())
     }

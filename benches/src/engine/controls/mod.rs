@@ -3,12 +3,16 @@
 //! | control | reads | `Buffered` put | `Sync` put |
 //! |---|---|---|---|
 //! | LMDB | its memory map | a transaction, committed with `MDB_NOSYNC`: `pwrite`, no sync | a transaction, committed with its default: `fdatasync` |
+//! | SQLite | its memory map and page cache | an autocommitted statement, `synchronous=NORMAL`: written to the log, no sync | the same, `synchronous=FULL`: `fdatasync` of the log |
+//! | redb | `pread` into its cache | a transaction, `Durability::None`: no sync, kept in memory | a transaction, `Durability::Immediate`: `fdatasync` |
 //! | fjall | its block cache, of the same bytes as Kiban's | `insert`, which writes its journal to the system before it returns | `insert`, then `persist(SyncData)`: `fdatasync` |
 //!
 //! Every answer is copied, as Kiban's is.
 
 mod fjall_store;
 mod lmdb;
+mod redb_store;
+mod sqlite;
 
 use std::ops::RangeInclusive;
 use std::path::Path;
@@ -26,8 +30,12 @@ pub(crate) enum Control {
     Lmdb,
     /// LMDB, one read transaction for all calls.
     LmdbReusedTxn,
+    /// SQLite.
+    Sqlite,
     /// fjall.
     Fjall,
+    /// redb.
+    Redb,
 }
 
 impl Control {
@@ -36,7 +44,9 @@ impl Control {
         match self {
             Self::Lmdb => "control:lmdb",
             Self::LmdbReusedTxn => "control:lmdb-reused-txn",
+            Self::Sqlite => "control:sqlite",
             Self::Fjall => "control:fjall",
+            Self::Redb => "control:redb",
         }
     }
 
@@ -45,7 +55,9 @@ impl Control {
         check_keys(load.set, self.key_bytes())?;
         match self {
             Self::Lmdb | Self::LmdbReusedTxn => lmdb::build(dir, load),
+            Self::Sqlite => sqlite::build(dir, load),
             Self::Fjall => fjall_store::build(dir, load),
+            Self::Redb => redb_store::build(dir, load),
         }
     }
 
@@ -54,7 +66,9 @@ impl Control {
         match self {
             Self::Lmdb => lmdb::open(dir, self.name(), opening, lmdb::Reading::TxnPerCall),
             Self::LmdbReusedTxn => lmdb::open(dir, self.name(), opening, lmdb::Reading::OneTxn),
+            Self::Sqlite => sqlite::open(dir, self.name(), opening),
             Self::Fjall => fjall_store::open(dir, self.name(), opening),
+            Self::Redb => redb_store::open(dir, self.name(), opening),
         }
     }
 
@@ -63,6 +77,7 @@ impl Control {
         match self {
             Self::Lmdb | Self::LmdbReusedTxn => 1..=511,
             Self::Fjall => 1..=65_535,
+            Self::Sqlite | Self::Redb => 0..=1 << 29,
         }
     }
 }
