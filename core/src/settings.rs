@@ -114,6 +114,10 @@ pub struct Settings {
     /// an index that was evicted and came back damaged could hide a key, and a device error, or a
     /// file shortened by somebody else, ends the process (SIGBUS).
     pub mmap_max_level: Option<u32>,
+    /// Whether the system may read ahead of the table pages and the mapped indexes that are asked for. It
+    /// does so by up to some 128 KiB: good for scans, compaction and stores that fit into memory. Off
+    /// suits single gets in a store larger than memory: each reads its own page and no more.
+    pub read_ahead: bool,
     /// Filter bits a key in each new table; 0 (no filter) to 32. Larger: fewer probes for absent keys.
     pub filter_bits_per_key: u32,
     /// The durability of `put` and `delete`.
@@ -145,6 +149,7 @@ impl Default for Settings {
             level0_stall_tables: defaults::LEVEL0_STALL_TABLES,
             background_threads: background_threads(),
             mmap_max_level: None,
+            read_ahead: true,
             filter_bits_per_key: defaults::FILTER_BITS_PER_KEY,
             durability: Durability::default(),
             recovery: RecoveryMode::default(),

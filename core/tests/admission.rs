@@ -5,7 +5,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use kiban::storage::MemStorage;
+use kiban::storage::{CountingStorage, MemStorage};
 use kiban::{Db, IndexPolicy, Residency, Settings, TableIndexReport};
 
 const KEYS: u32 = 60_000;
@@ -117,4 +117,24 @@ fn a_plan_that_changes_nothing_loads_nothing_and_room_that_comes_is_used() {
     space.compact().unwrap();
     let left = explained(&db);
     assert_eq!(kept(&left, Residency::Resident), left.len(), "{left:?}");
+}
+
+/// Tables and indexes that are mapped are read at random; a full copy of an index is not.
+#[test]
+fn the_system_is_told_not_to_read_ahead_only_where_that_is_off() {
+    for read_ahead in [true, false] {
+        let counting = CountingStorage::new(Arc::new(store()));
+        let settings = Settings { read_ahead, ..settings(0, true) };
+        let builder = Db::builder(Path::new("/store")).storage(Arc::new(counting.clone()));
+        let db = builder.settings(settings).index_policy(IndexPolicy::always("ph4")).open().unwrap();
+        db.wait_idle().unwrap();
+        assert_eq!(db.default_keyspace().get(key(7)).unwrap().unwrap(), [7; 30]);
+        for (name, file) in counting.counts().iter().filter(|(_, file)| file.maps > 0) {
+            assert!(name.ends_with(".sst") || name.ends_with(".ph4"), "{name}");
+            assert_eq!(file.random_hints > 0, !read_ahead, "{name}");
+        }
+        let mapped =
+            |kind| counting.counts().iter().any(|(name, file)| name.ends_with(kind) && file.maps > 0);
+        assert!(mapped(".sst") && mapped(".ph4"), "nothing was mapped");
+    }
 }

@@ -95,6 +95,7 @@ fn settings_have_the_names_and_defaults_of_the_api_page() {
         ("level0_tables", serde_json::json!(4)),
         ("level0_stall_tables", serde_json::json!(20)),
         ("mmap_max_level", serde_json::Value::Null),
+        ("read_ahead", serde_json::json!(true)),
         ("filter_bits_per_key", serde_json::json!(10)),
         ("durability", serde_json::json!("Buffered")),
         ("recovery", serde_json::json!("Strict")),

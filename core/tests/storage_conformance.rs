@@ -124,6 +124,22 @@ fn a_read_past_the_end_is_an_error_and_of_nothing_is_not() {
 }
 
 #[test]
+fn a_file_that_is_read_at_random_shows_the_same_bytes() {
+    on_every_storage(|storage, dir| {
+        let path = dir.join("random");
+        write(storage, &path, &[7; 10_000]);
+        let file = storage.open(&path).unwrap();
+        file.expect_random_reads();
+        let mut part = [0; 100];
+        file.read_at(&mut part, 9_900).unwrap();
+        assert_eq!(part, [7; 100]);
+        if let Ok(map) = file.map(10_000) {
+            assert_eq!(map[..], [7; 10_000]);
+        }
+    });
+}
+
+#[test]
 fn a_map_shows_the_bytes_and_never_more_than_there_are() {
     on_every_storage(|storage, dir| {
         let path = dir.join("mapped");

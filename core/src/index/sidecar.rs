@@ -83,7 +83,10 @@ impl Sidecar {
     }
 
     /// In a map, and the bytes of heap that the map takes; nothing but the directory has been checked.
-    pub(super) fn mapped(&self) -> io::Result<(AccessorFile, usize)> {
+    pub(super) fn mapped(&self, read_ahead: bool) -> io::Result<(AccessorFile, usize)> {
+        if !read_ahead {
+            self.file.expect_random_reads();
+        }
         let map = self.file.map(self.bytes)?;
         let counts = 4 * size_of::<usize>();
         let heap_bytes = size_of::<Mapped>() + size_of_val(&*map) + counts;

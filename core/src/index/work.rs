@@ -255,7 +255,7 @@ impl Store {
                 Ok(file) => (file, Residency::Resident, 0),
                 Err(error) => return Ok(Err(format!("{name} refused: {error}"))),
             },
-            None if may_map => match sidecar.mapped() {
+            None if may_map => match sidecar.mapped(self.tables.read_ahead) {
                 Ok((file, map_bytes)) => (file, Residency::Mapped, map_bytes),
                 Err(error) => return Ok(Err(format!("{name} off: it cannot be mapped: {error}"))),
             },

@@ -22,6 +22,8 @@ pub struct FileCounts {
     pub read_bytes: u64,
     /// `map`.
     pub maps: u64,
+    /// `expect_random_reads`.
+    pub random_hints: u64,
     /// `create`.
     pub creates: u64,
     /// `append`.
@@ -182,6 +184,11 @@ impl ReadFile for Counted<Arc<dyn ReadFile>> {
     fn map(&self, len: u64) -> io::Result<Arc<dyn Map>> {
         self.count(|file| file.maps += 1);
         self.inner.map(len)
+    }
+
+    fn expect_random_reads(&self) {
+        self.count(|file| file.random_hints += 1);
+        self.inner.expect_random_reads();
     }
 }
 

@@ -56,6 +56,9 @@ pub trait ReadFile: Send + Sync + Debug {
     /// Maps the first `len` bytes. `UnexpectedEof` if the file is shorter, `Unsupported` where
     /// the storage cannot map.
     fn map(&self, len: u64) -> io::Result<Arc<dyn Map>>;
+    /// Says that reads from now on, and maps made from now on, are in no order: reading ahead of
+    /// them is of no use. A hint.
+    fn expect_random_reads(&self) {}
 }
 
 /// A read-only mapping of a file.

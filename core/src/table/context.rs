@@ -39,6 +39,7 @@ pub(crate) struct Shared {
     /// Builders of indexes.
     pub(crate) building: Gauge,
     mmap_max_level: Option<u32>,
+    pub(crate) read_ahead: bool,
     /// Asks for the indexes that are missing.
     ask: AskForIndexes,
 }
@@ -79,6 +80,7 @@ impl TableContext {
             writing: Gauge::default(),
             building: Gauge::default(),
             mmap_max_level: settings.mmap_max_level,
+            read_ahead: settings.read_ahead,
             ask: AskForIndexes::default(),
         }))
     }

@@ -58,6 +58,9 @@ impl Table {
         let properties = tail.properties(&footer).map_err(|error| Error::format(path, error))?;
         let assigned = assigned_seq(&footer, meta).map_err(|error| Error::format(path, error))?;
         check_meta(&properties, meta, assigned).map_err(|what| Error::corruption(path, what))?;
+        if !context.read_ahead {
+            file.expect_random_reads();
+        }
         let map = if context.maps(meta.level) { file.map(file_bytes).ok() } else { None };
         if map.is_none() && context.maps(meta.level) {
             context.stats.count(Counted::MapRefused);

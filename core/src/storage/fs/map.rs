@@ -8,7 +8,7 @@ use std::io;
 use std::ops::Deref;
 use std::sync::Arc;
 
-use memmap2::{Mmap, MmapOptions};
+use memmap2::{Advice, Mmap, MmapOptions};
 
 use crate::storage::Map;
 
@@ -17,8 +17,9 @@ pub(crate) struct FileMap(Mmap);
 
 impl FileMap {
     /// Maps the first `len` bytes of `file`; `UnexpectedEof` if it is shorter. Touching a page
-    /// that lies past the end of a file is a signal, so the length is checked here, once.
-    pub(crate) fn map(file: &File, len: u64) -> io::Result<Arc<dyn Map>> {
+    /// that lies past the end of a file is a signal, so the length is checked here, once. Read at
+    /// random: a page fault reads one page.
+    pub(crate) fn map(file: &File, len: u64, is_read_at_random: bool) -> io::Result<Arc<dyn Map>> {
         if len > file.metadata()?.len() {
             return Err(io::ErrorKind::UnexpectedEof.into());
         }
@@ -30,6 +31,10 @@ impl FileMap {
         // that `mmap_max_level` documents (SIGBUS); damaged bytes are caught by checksums and
         // are plain `u8`, of which every bit pattern is valid.
         let map = unsafe { MmapOptions::new().len(map_bytes).map(file) }?;
+        if is_read_at_random {
+            // Without it page faults read more than they need.
+            let _ = map.advise(Advice::Random);
+        }
         Ok(Arc::new(Self(map)))
     }
 }

@@ -8,6 +8,7 @@ use std::io::{self, IoSlice, Seek, Write};
 use std::os::unix::fs::{DirBuilderExt, FileExt, OpenOptionsExt};
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use map::FileMap;
@@ -72,7 +73,7 @@ impl Storage for FsStorage {
     }
 
     fn open(&self, path: &Path) -> io::Result<Arc<dyn ReadFile>> {
-        Ok(Arc::new(FsReadFile(open_file(path)?)))
+        Ok(Arc::new(FsReadFile { file: open_file(path)?, is_read_at_random: AtomicBool::new(false) }))
     }
 
     fn create(&self, path: &Path) -> io::Result<Box<dyn WriteFile>> {
@@ -213,19 +214,29 @@ fn hashed_random() -> u64 {
 
 /// A file to read.
 #[derive(Debug)]
-struct FsReadFile(File);
+struct FsReadFile {
+    file: File,
+    is_read_at_random: AtomicBool,
+}
 
 impl ReadFile for FsReadFile {
     fn len(&self) -> io::Result<u64> {
-        Ok(self.0.metadata()?.len())
+        Ok(self.file.metadata()?.len())
     }
 
     fn read_at(&self, buf: &mut [u8], offset: u64) -> io::Result<()> {
-        self.0.read_exact_at(buf, offset)
+        self.file.read_exact_at(buf, offset)
     }
 
     fn map(&self, len: u64) -> io::Result<Arc<dyn Map>> {
-        FileMap::map(&self.0, len)
+        FileMap::map(&self.file, len, self.is_read_at_random.load(Ordering::Relaxed))
+    }
+
+    fn expect_random_reads(&self) {
+        self.is_read_at_random.store(true, Ordering::Relaxed);
+        // Without it reads are slower, not wrong.
+        #[cfg(target_os = "linux")]
+        let _ = rustix::fs::fadvise(&self.file, 0, None, rustix::fs::Advice::Random);
     }
 }
 
