@@ -5,6 +5,7 @@ use std::sync::atomic::Ordering;
 
 use kiban_formats::manifest::Change;
 use kiban_formats::{FileNo, KeyspaceId, Level, SeqNo};
+use kiban_indexes::TableShape;
 
 use crate::clear::stale_tables;
 use crate::error::Result;
@@ -87,7 +88,7 @@ impl Store {
         self.sync_through(greatest)?;
         lock(&self.manifest).mend(|| self.new_file_no())?;
         let Some(table) = self.write_table(space, &memtable)? else { return Ok(()) };
-        let table = Arc::new(TableHandle::new(table.meta, table.path, self.files.clone()));
+        let table = TableHandle::written(table, self.files.clone());
         if !self.publish_sealed(space, &sealed, vec![table.clone()], greatest)? {
             table.make_obsolete();
             return Ok(());
@@ -103,7 +104,11 @@ impl Store {
 
     /// Writes a table that no manifest names yet.
     fn write_table(&self, space: &Space, memtable: &Arc<Memtable>) -> Result<Option<NewTable>> {
-        let mut output = Output::new(self.output_site(space), space.id, Level(0));
+        let mut expected = TableShape::default();
+        (expected.table_bytes, expected.entries) = (memtable.bytes(), memtable.len() as u64);
+        expected.keys = expected.entries;
+        let output = Output::new(self.output_site(space), space.id, Level(0));
+        let mut output = output.collecting(self.collecting(space, expected));
         let mut retention = Retention::new(self.snapshots.list());
         let mut source = memtable.source();
         source.first()?;

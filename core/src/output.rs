@@ -8,6 +8,7 @@ use kiban_formats::{FileNo, KeyspaceId, Level, SeqNo, StoreId, TableId, TableMet
 
 use crate::error::{Error, Result};
 use crate::files;
+use crate::index::{Collecting, Collection};
 use crate::memory::{Gauge, Share};
 use crate::own_files::OwnFiles;
 use crate::source::EntryRef;
@@ -21,6 +22,8 @@ use crate::table::{TableOptions, TableWriter};
 pub(crate) struct NewTable {
     pub(crate) meta: TableMeta,
     pub(crate) path: PathBuf,
+    /// For its indexes.
+    pub(crate) collected: Option<Collection>,
 }
 
 /// Where a store's tables are written, and what all of them are made with.
@@ -78,6 +81,8 @@ pub(crate) struct Output<'s> {
     tables: Vec<NewTable>,
     /// What the writer takes.
     memory: Share,
+    /// For indexes; `None`: tables are scanned.
+    collecting: Option<Collecting<'s>>,
 }
 
 impl<'s> Output<'s> {
@@ -95,7 +100,14 @@ impl<'s> Output<'s> {
             key: Vec::new(),
             tables: Vec::new(),
             memory,
+            collecting: None,
         }
+    }
+
+    /// The same, and what indexes need of the entries is collected.
+    pub(crate) fn collecting(mut self, collecting: Option<Collecting<'s>>) -> Self {
+        self.collecting = collecting;
+        self
     }
 
     /// Tables of an ingest, of one version of each key, all with sequence 0.
@@ -155,21 +167,25 @@ impl<'s> Output<'s> {
         if created.is_err() {
             site.files.remove(&temporary);
         }
-        Ok((created?, path))
+        let mut writer = created?;
+        if let Some(collection) = self.collecting.as_ref().and_then(|all| all.begin(options.table_id)) {
+            writer.collect(collection);
+        }
+        Ok((writer, path))
     }
 
     fn finish_table(&mut self) -> Result<()> {
         let Some((writer, path)) = self.writer.take() else { return Ok(()) };
         self.memory.set(0);
         let temporary = files::temporary(&path);
-        let finished = writer.finish().and_then(|meta| {
+        let finished = writer.finish().and_then(|finished| {
             let renamed = self.site.storage.rename(&temporary, &path);
             renamed.map_err(|source| Error::io("rename", &temporary, source))?;
-            Ok(meta)
+            Ok(finished)
         });
         match finished {
-            Ok(meta) => {
-                self.tables.push(NewTable { meta, path });
+            Ok((meta, collected)) => {
+                self.tables.push(NewTable { meta, path, collected });
                 Ok(())
             }
             Err(error) => {

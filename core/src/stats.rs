@@ -213,7 +213,7 @@ impl Store {
             memtable_bytes: keyspaces.iter().map(|space| space.memtable_bytes).sum(),
             version_bytes: version_bytes + lock(&self.manifest).memory_bytes(),
             compaction_bytes: self.tables.writing.bytes(),
-            build_bytes: self.tables.building.bytes(),
+            build_bytes: self.tables.building.bytes() + self.tables.collecting.bytes(),
             pinned_bytes: frames.pinned_bytes()
                 + open.saturating_sub(handle_bytes + filter_bytes + accessor_bytes),
             fixed_bytes: self.fixed_bytes(),

@@ -10,6 +10,7 @@ use super::{Plan, overlapping};
 use crate::error::Result;
 use crate::event::Event;
 use crate::files;
+use crate::index::expected_shape;
 use crate::iter::merged;
 use crate::levels::{Levels, LevelsChange};
 use crate::output::{NewTable, Output};
@@ -68,9 +69,13 @@ impl Store {
     }
 
     fn merge(&self, plan: &Plan) -> Result<LevelsChange> {
-        let mut output = Output::new(self.output_site(&plan.space), plan.space.id, Level(plan.output as u8));
+        let (site, level) = (self.output_site(&plan.space), Level(plan.output as u8));
+        let metas = plan.inputs.iter().map(|table| &table.meta);
+        let expected = expected_shape(metas, level, site.table_bytes);
+        let output = Output::new(site, plan.space.id, level);
+        let mut output = output.collecting(self.collecting(&plan.space, expected));
         self.merge_into(plan, &mut output)?;
-        let handle = |table: NewTable| Arc::new(TableHandle::new(table.meta, table.path, self.files.clone()));
+        let handle = |table: NewTable| TableHandle::written(table, self.files.clone());
         let added = output.finish()?.into_iter().map(handle).collect();
         Ok(LevelsChange { removed: plan.numbers().collect(), added })
     }

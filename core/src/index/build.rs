@@ -1,7 +1,9 @@
-//! Building a sidecar from a published table.
+//! Building a sidecar of a published table: of what was collected while it was written, or by a scan.
 
-use kiban_indexes::{AccessorBuilder, AccessorFormat, Declined, Params, Plan};
+use kiban_formats::TableId;
+use kiban_indexes::{AccessorBuilder, AccessorFormat, Declined, Params, Plan, TableShape};
 
+use super::collect::Collected;
 use super::sidecar::{self, Writing};
 use crate::error::{Error, Result};
 use crate::store::Store;
@@ -40,7 +42,7 @@ impl From<Declined> for Stop {
 }
 
 impl Store {
-    /// Builds a sidecar by scanning the table.
+    /// Builds a table's sidecar.
     ///
     /// # Errors
     /// The system's, damage of the table, and that the store was closed.
@@ -69,16 +71,50 @@ impl Store {
         format: &dyn AccessorFormat,
         params: &Params,
     ) -> std::result::Result<u64, Stop> {
+        if let Some(collected) = handle.index().take_collected(format.name(), params)
+            && let Some(bytes) = self.solve_collected(handle, format, params, collected)?
+        {
+            return Ok(bytes);
+        }
+        self.build_by_scan(handle, format, params)
+    }
+
+    /// Builds a sidecar of what was collected while the table was written. `None`: the format asks for
+    /// the entries once more.
+    fn solve_collected(
+        &self,
+        handle: &TableHandle,
+        format: &dyn AccessorFormat,
+        params: &Params,
+        collected: Collected,
+    ) -> std::result::Result<Option<u64>, Stop> {
+        let Collected { mut shape, mut builder, mut memory } = collected;
+        shape.level = handle.meta.level;
+        // It was begun for what the table was expected to become.
+        check_plan(format, &shape, params)?;
+        let mut out = self.begin_sidecar(handle, format)?;
+        if builder.next_pass(&mut out)? {
+            return Ok(None);
+        }
+        memory.set(builder.memory_bytes() as u64);
+        builder.finish(&mut out)?;
+        Ok(Some(out.finish().map_err(Declined::from)?))
+    }
+
+    fn build_by_scan(
+        &self,
+        handle: &TableHandle,
+        format: &dyn AccessorFormat,
+        params: &Params,
+    ) -> std::result::Result<u64, Stop> {
         let table = handle.get(&self.tables)?;
         let mut shape = table.shape(handle.meta.level);
-        // Every background thread may build one.
-        let memory_max = self.settings.build_bytes / u64::from(self.settings.background_threads.max(1));
+        // Half is for what is collected. Of the rest every background thread may take its part.
+        let memory_max = self.settings.build_bytes / 2 / u64::from(self.settings.background_threads.max(1));
         shape.memory_max = memory_max.max(1);
-        if let Plan::Decline(reason) = format.plan(&shape, params) {
-            return Err(Declined::new(reason).into());
-        }
+        check_plan(format, &shape, params)?;
         let mut memory = self.tables.building.share();
-        let mut builder = format.builder(&shape, params, seed(handle))?;
+        let mut builder = format.builder(&shape, params, seed(handle.meta.id))?;
         let mut add_all = |builder: &mut dyn AccessorBuilder| {
             let mut until_look = 0;
             table.for_each_entry(|entry| -> std::result::Result<(), Stop> {
@@ -98,9 +134,7 @@ impl Store {
             })
         };
         add_all(&mut *builder)?;
-        let path = handle.path().with_extension(format.name());
-        let header = sidecar::header(format, self.id, &handle.meta);
-        let mut out = Writing::begin(&*self.storage, &path, &header)?;
+        let mut out = self.begin_sidecar(handle, format)?;
         let mut passes = 1;
         while builder.next_pass(&mut out)? {
             passes += 1;
@@ -114,11 +148,27 @@ impl Store {
         let bytes = out.finish().map_err(Declined::from)?;
         Ok(bytes)
     }
+
+    fn begin_sidecar(&self, handle: &TableHandle, format: &dyn AccessorFormat) -> Result<Writing<'_>> {
+        let path = handle.path().with_extension(format.name());
+        Writing::begin(&*self.storage, &path, &sidecar::header(format, self.id, &handle.meta))
+    }
+}
+
+fn check_plan(
+    format: &dyn AccessorFormat,
+    shape: &TableShape,
+    params: &Params,
+) -> std::result::Result<(), Declined> {
+    match format.plan(shape, params) {
+        Plan::Decline(reason) => Err(Declined::new(reason)),
+        Plan::Inline { .. } | Plan::Scan => Ok(()),
+    }
 }
 
 /// The same table always gets the same index.
-fn seed(table: &TableHandle) -> u64 {
+pub(super) fn seed(table: TableId) -> u64 {
     let mut seed = [0; 8];
-    seed.copy_from_slice(&table.meta.id.0[..8]);
+    seed.copy_from_slice(&table.0[..8]);
     u64::from_le_bytes(seed)
 }

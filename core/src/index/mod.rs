@@ -2,7 +2,8 @@
 //!
 //! ```text
 //! 00000012.sst      the table, which has its own sorted index
-//! 00000012.ph4      a sidecar: built after the table is published, by a background thread
+//! 00000012.ph4      a sidecar: collected while the table is written, solved and written by a
+//!                   background thread after it is published
 //!
 //! Slot              a table's: what index it has, or why none
 //!   Index           an open index, attached by one atomic store; reads go on without it until then
@@ -15,6 +16,7 @@
 mod admission;
 mod attached;
 mod build;
+mod collect;
 mod counters;
 mod explain;
 mod reindex;
@@ -24,6 +26,7 @@ mod verify;
 mod work;
 
 pub(crate) use attached::Index;
+pub(crate) use collect::{Collecting, Collection, expected_shape};
 pub use counters::IndexCounts;
 pub(crate) use counters::Outcome;
 pub use explain::{SidecarReport, TableIndexReport};

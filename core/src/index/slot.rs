@@ -4,8 +4,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
 use arc_swap::ArcSwapOption;
+use kiban_indexes::Params;
 
 use super::attached::Index;
+use super::collect::{Collected, Collection};
 use super::counters::{IndexCounters, Outcome};
 use crate::sync::lock;
 
@@ -16,6 +18,8 @@ pub(crate) struct Slot {
     /// The policy by which it was decided, and the level the table was in; 0: nothing was decided.
     decision: AtomicU64,
     settled: Mutex<Settled>,
+    /// What was collected while the table was written, until its indexes are built.
+    collected: Mutex<Option<Collection>>,
 }
 
 /// What readers find.
@@ -84,7 +88,23 @@ impl Slot {
         self.decision.load(Ordering::Acquire) == decision
     }
 
+    /// What was collected for a table that is new.
+    pub(crate) fn has_collected(&self, collection: Collection) {
+        *lock(&self.collected) = Some(collection);
+    }
+
+    /// Whether an index of it only has to be solved.
+    pub(crate) fn is_collected(&self) -> bool {
+        lock(&self.collected).is_some()
+    }
+
+    pub(super) fn take_collected(&self, format: &str, params: &Params) -> Option<Collected> {
+        lock(&self.collected).as_mut()?.take(format, params)
+    }
+
     pub(crate) fn settle(&self, decision: u64, settled: Settled) {
+        // What nothing was made of is of no more use.
+        *lock(&self.collected) = None;
         *lock(&self.settled) = settled;
         self.decision.store(decision, Ordering::Release);
     }

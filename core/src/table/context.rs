@@ -38,6 +38,8 @@ pub(crate) struct Shared {
     pub(crate) writing: Gauge,
     /// Builders of indexes.
     pub(crate) building: Gauge,
+    /// What was collected for indexes while tables were written.
+    pub(crate) collecting: Gauge,
     mmap_max_level: Option<u32>,
     pub(crate) read_ahead: bool,
     /// Asks for the indexes that are missing.
@@ -79,6 +81,7 @@ impl TableContext {
             notices: Notices::new(listener),
             writing: Gauge::default(),
             building: Gauge::default(),
+            collecting: Gauge::default(),
             mmap_max_level: settings.mmap_max_level,
             read_ahead: settings.read_ahead,
             ask: AskForIndexes::default(),

@@ -1,26 +1,85 @@
 //! All entries of a table with their places, for builders of indexes.
 
-use kiban_formats::page::{Jumbo, Page, is_jumbo};
-use kiban_formats::{PageNo, SlotNo, UNIT_BYTES};
+use kiban_formats::footer::Footer;
+use kiban_formats::page::{Entry, Jumbo, NewEntry, Page, is_jumbo};
+use kiban_formats::properties::Properties;
+use kiban_formats::{FormatError, Level, PageNo, SeqNo, SlotNo, UNIT_BYTES};
 use kiban_indexes::{EntryFacts, EntryPlace, TableShape, Version, key_hash};
 
 use super::reader::Table;
 use crate::error::{Error, Result};
 
+/// What an index is planned by; `level` is where the table is now.
+pub(crate) fn table_shape(footer: &Footer, properties: &Properties, level: Level) -> TableShape {
+    let mut shape = TableShape::default();
+    shape.level = level;
+    shape.table_bytes = footer.file_bytes;
+    shape.entries = properties.entries;
+    shape.keys = properties.keys;
+    shape.tombstones = properties.tombstones;
+    shape.data_units = footer.data_units;
+    shape.align_bytes = footer.shape.align() as u32;
+    shape.page_bytes = footer.shape.page_units() * UNIT_BYTES as u32;
+    shape
+}
+
+/// What the facts of a table's entries follow from, beside the entries themselves.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct FactsReader {
+    /// The store's.
+    pub(crate) hash_seed: u64,
+    /// The sequence of every entry of an ingested table.
+    pub(crate) assigned: Option<SeqNo>,
+}
+
+impl FactsReader {
+    /// Shows every entry of a page.
+    pub(crate) fn visit_page<E>(
+        &self,
+        no: PageNo,
+        page: &Page<'_>,
+        damaged: impl Fn(FormatError) -> E,
+        visit: &mut impl FnMut(&EntryFacts<'_>) -> std::result::Result<(), E>,
+    ) -> std::result::Result<(), E> {
+        let mut key = Vec::new();
+        for slot in 0..page.count() as u16 {
+            let slot = SlotNo(slot);
+            let entry = page.entry(slot).map_err(&damaged)?;
+            key.clear();
+            key.extend_from_slice(entry.prefix);
+            key.extend_from_slice(entry.suffix);
+            let place = EntryPlace { page: no, slot, offset: page.entry_offset(slot) };
+            visit(&self.facts(&key, &entry, place))?;
+        }
+        Ok(())
+    }
+
+    /// An entry that is about to get a jumbo run.
+    pub(crate) fn jumbo<'a>(&self, no: PageNo, entry: &NewEntry<'a>) -> EntryFacts<'a> {
+        let NewEntry { key, seq, kind, newer, value, .. } = *entry;
+        let version = Version { seq: self.assigned.unwrap_or(seq), kind, newest: newer.is_none(), value };
+        EntryFacts::new(key, key_hash(self.hash_seed, key), jumbo_place(no), version)
+    }
+
+    fn facts<'a>(&self, key: &'a [u8], entry: &Entry<'a>, place: EntryPlace) -> EntryFacts<'a> {
+        let version = Version {
+            seq: self.assigned.unwrap_or(entry.seq),
+            kind: entry.kind,
+            newest: entry.newer.is_none(),
+            value: entry.value,
+        };
+        EntryFacts::new(key, key_hash(self.hash_seed, key), place, version)
+    }
+}
+
+fn jumbo_place(no: PageNo) -> EntryPlace {
+    EntryPlace { page: no, slot: SlotNo(0), offset: 0 }
+}
+
 impl Table {
     /// What an index is planned by; `level` is where the table is now.
-    pub(crate) fn shape(&self, level: kiban_formats::Level) -> TableShape {
-        let (footer, properties) = (&self.footer, &self.properties);
-        let mut shape = TableShape::default();
-        shape.level = level;
-        shape.table_bytes = footer.file_bytes;
-        shape.entries = properties.entries;
-        shape.keys = properties.keys;
-        shape.tombstones = properties.tombstones;
-        shape.data_units = footer.data_units;
-        shape.align_bytes = footer.shape.align() as u32;
-        shape.page_bytes = footer.shape.page_units() * UNIT_BYTES as u32;
-        shape
+    pub(crate) fn shape(&self, level: Level) -> TableShape {
+        table_shape(&self.footer, &self.properties, level)
     }
 
     /// Shows every entry, in order, after the checksum that covers it has been compared: its page's,
@@ -52,43 +111,18 @@ impl Table {
     ) -> std::result::Result<(), E> {
         let damaged = |error| self.pages.damaged(no, error);
         let salt = self.pages.salt(no);
+        let reader = FactsReader { hash_seed: self.footer.hash_seed, assigned: self.assigned() };
         if is_jumbo(bytes) {
             let jumbo = Jumbo::parse(bytes, salt).map_err(damaged)?;
             let value_end = jumbo.value_offset + jumbo.value_len as usize;
             let value = bytes.get(jumbo.value_offset..value_end).unwrap_or_default();
             let entry = jumbo.entry(value);
             entry.verify().map_err(damaged)?;
-            let place = EntryPlace { page: no, slot: SlotNo(0), offset: 0 };
-            return visit(&self.facts(jumbo.key, &entry, place));
+            return visit(&reader.facts(jumbo.key, &entry, jumbo_place(no)));
         }
         let page =
             Page::parse(bytes).and_then(|page| page.check_crc(salt).map(|()| page)).map_err(damaged)?;
-        let mut key = Vec::new();
-        for slot in 0..page.count() as u16 {
-            let slot = SlotNo(slot);
-            let entry = page.entry(slot).map_err(damaged)?;
-            key.clear();
-            key.extend_from_slice(entry.prefix);
-            key.extend_from_slice(entry.suffix);
-            let place = EntryPlace { page: no, slot, offset: page.entry_offset(slot) };
-            visit(&self.facts(&key, &entry, place))?;
-        }
-        Ok(())
-    }
-
-    fn facts<'a>(
-        &self,
-        key: &'a [u8],
-        entry: &kiban_formats::page::Entry<'a>,
-        place: EntryPlace,
-    ) -> EntryFacts<'a> {
-        let version = Version {
-            seq: self.assigned().unwrap_or(entry.seq),
-            kind: entry.kind,
-            newest: entry.newer.is_none(),
-            value: entry.value,
-        };
-        EntryFacts::new(key, key_hash(self.footer.hash_seed, key), place, version)
+        reader.visit_page(no, &page, |error| damaged(error).into(), visit)
     }
 
     /// The numbers of all data pages, from the fences.

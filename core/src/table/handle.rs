@@ -13,6 +13,7 @@ use super::context::TableContext;
 use super::reader::Table;
 use crate::error::Result;
 use crate::index::{Attached, Index, Slot};
+use crate::output::NewTable;
 use crate::own_files::OwnFiles;
 use crate::source::{Found, Wants};
 use crate::sync::lock;
@@ -99,6 +100,15 @@ impl TableHandle {
             index: Slot::default(),
         };
         Self { meta, file: Arc::new(file) }
+    }
+
+    /// A table that was written just now.
+    pub(crate) fn written(table: NewTable, files: Arc<OwnFiles>) -> Arc<Self> {
+        let handle = Self::new(table.meta, table.path, files);
+        if let Some(collected) = table.collected {
+            handle.file.index.has_collected(collected);
+        }
+        Arc::new(handle)
     }
 
     /// The same file in another level.

@@ -30,6 +30,7 @@ mod writer;
 mod tests;
 
 pub(crate) use context::TableContext;
+pub(crate) use entries::FactsReader;
 pub(crate) use handle::TableHandle;
 pub(crate) use orphan::{Condition, examine, greatest_seq, owner};
 pub(crate) use reader::Table;

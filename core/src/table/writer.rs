@@ -4,11 +4,14 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use kiban_formats::page::NewEntry;
 use kiban_formats::table::{TableEncoder, TableEntry, TableFacts, TableSink};
-use kiban_formats::{FileNo, FormatError, KeyspaceId, Level, SeqNo, StoreId, TableId, TableMeta};
+use kiban_formats::{FileNo, FormatError, KeyspaceId, Level, PageNo, SeqNo, StoreId, TableId, TableMeta};
 use kiban_indexes::key_hash;
 
+use super::entries::table_shape;
 use crate::error::{Error, Result};
+use crate::index::Collection;
 use crate::source::EntryRef;
 use crate::storage::{Storage, WriteFile};
 
@@ -47,7 +50,13 @@ impl TableWriter {
             options;
         let facts = TableFacts { store_id, table_id, hash_seed, keyspace, filter_bits_per_key, base_seq };
         let encoder = TableEncoder::new(facts);
-        Ok(Self { path: path.to_owned(), sink: FileSink(file), encoder, options })
+        let sink = FileSink { file, collection: None };
+        Ok(Self { path: path.to_owned(), sink, encoder, options })
+    }
+
+    /// Lets this see every entry.
+    pub(crate) fn collect(&mut self, collection: Collection) {
+        self.sink.collection = Some(collection);
     }
 
     /// Adds an entry. After an error the writer is of no more use.
@@ -70,17 +79,24 @@ impl TableWriter {
     }
 
     /// Writes what is left, makes the file durable (its name is the caller's to make durable), and
-    /// says what the manifest must know of it.
-    pub(crate) fn finish(mut self) -> Result<TableMeta> {
+    /// says what the manifest must know of it, and what was collected.
+    pub(crate) fn finish(mut self) -> Result<(TableMeta, Option<Collection>)> {
         let summary = self.encoder.finish(&mut self.sink).map_err(|error| error.at(&self.path))?;
-        self.sink.0.sync().map_err(|source| Error::io("sync", &self.path, source))?;
-        Ok(TableMeta::of(self.options.no, self.options.level, &summary.footer, summary.properties))
+        let FileSink { mut file, collection } = self.sink;
+        file.sync().map_err(|source| Error::io("sync", &self.path, source))?;
+        let TableOptions { no, level, .. } = self.options;
+        let shape = table_shape(&summary.footer, &summary.properties, level);
+        let collection = collection.and_then(|collection| collection.written(shape));
+        Ok((TableMeta::of(no, level, &summary.footer, summary.properties), collection))
     }
 }
 
 /// The file, as the encoder sees it.
 #[derive(Debug)]
-struct FileSink(Box<dyn WriteFile>);
+struct FileSink {
+    file: Box<dyn WriteFile>,
+    collection: Option<Collection>,
+}
 
 enum WriteError {
     Io(io::Error),
@@ -106,6 +122,18 @@ impl TableSink for FileSink {
     type Error = WriteError;
 
     fn append(&mut self, parts: &[&[u8]]) -> Result<(), WriteError> {
-        self.0.append(parts).map_err(WriteError::Io)
+        self.file.append(parts).map_err(WriteError::Io)
+    }
+
+    fn page_packed(&mut self, no: PageNo, page: &[u8]) {
+        if let Some(collection) = &mut self.collection {
+            collection.page(no, page);
+        }
+    }
+
+    fn jumbo_packed(&mut self, no: PageNo, entry: &NewEntry<'_>) {
+        if let Some(collection) = &mut self.collection {
+            collection.jumbo(no, entry);
+        }
     }
 }

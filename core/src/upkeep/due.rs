@@ -34,6 +34,8 @@ pub(super) struct Due {
     pub(super) flushes: Queue,
     pub(super) compactions: Queue,
     pub(super) indexes: Queue,
+    /// Tables of these are new: what was collected for their indexes waits.
+    pub(super) collected: Queue,
     /// Tables have other indexes than when it was decided where those are kept.
     pub(super) admission: bool,
 }
@@ -43,10 +45,11 @@ impl Due {
         self.flushes.push(id);
         self.compactions.push(id);
         self.indexes.push(id);
+        self.collected.push(id);
     }
 
     pub(super) fn is_empty(&self) -> bool {
-        let queues = [&self.flushes, &self.compactions, &self.indexes];
+        let queues = [&self.flushes, &self.compactions, &self.indexes, &self.collected];
         !self.any && !self.admission && queues.iter().all(|queue| queue.order.is_empty())
     }
 }

@@ -103,6 +103,7 @@ fn find_job(store: &Store, state: &mut State) -> Option<Job> {
         store.spaces().iter().for_each(|space| state.due.push(space.id));
     }
     find_flush(store, state)
+        .or_else(|| find_collected(store, state))
         .or_else(|| find_compaction(store, state))
         .or_else(|| find_index(store, state))
         .or_else(|| find_admission(state))
@@ -139,28 +140,52 @@ fn find_compaction(store: &Store, state: &mut State) -> Option<Job> {
     None
 }
 
+/// A new table whose index only has to be solved: what was collected for it takes memory.
+fn find_collected(store: &Store, state: &mut State) -> Option<Job> {
+    if state.admitting {
+        return None;
+    }
+    while let Some(id) = state.due.collected.pop() {
+        if let Some(job) = find_table(store, state, id, |table| table.index().is_collected()) {
+            state.due.collected.push(id);
+            return Some(job);
+        }
+    }
+    None
+}
+
 /// A table for which nothing was decided by the policy there is.
 fn find_index(store: &Store, state: &mut State) -> Option<Job> {
     if state.admitting || !state.indexes_begun {
         return None;
     }
     while let Some(id) = state.due.indexes.pop() {
-        let Some(space) = store.space(id) else { continue };
-        let policy = space.policy();
-        let is_due = |table: &&Arc<TableHandle>| {
-            let decision = policy.decision(table.meta.level);
-            !table.index().is_settled(decision) && !state.indexing.contains(&table.meta.no)
-        };
-        let due = space.view().tables().find(is_due).cloned();
-        if let Some(table) = due {
-            state.indexing.insert(table.meta.no);
+        if let Some(job) = find_table(store, state, id, |_| true) {
             // There may be another one to do at the same time.
             state.due.indexes.push(id);
-            drop(policy);
-            return Some(Job::Index(space, table));
+            return Some(job);
         }
     }
     None
+}
+
+fn find_table(
+    store: &Store,
+    state: &mut State,
+    id: KeyspaceId,
+    is_asked_for: impl Fn(&TableHandle) -> bool,
+) -> Option<Job> {
+    let space = store.space(id)?;
+    let policy = space.policy();
+    let is_due = |table: &&Arc<TableHandle>| {
+        let decision = policy.decision(table.meta.level);
+        let is_free = !table.index().is_settled(decision) && !state.indexing.contains(&table.meta.no);
+        is_free && is_asked_for(table)
+    };
+    let table = space.view().tables().find(is_due).cloned()?;
+    state.indexing.insert(table.meta.no);
+    drop(policy);
+    Some(Job::Index(space, table))
 }
 
 /// Once all indexes are there: each that comes changes what is best for the others.

@@ -22,6 +22,12 @@ pub trait TableSink {
     /// # Errors
     /// The sink's own.
     fn append(&mut self, parts: &[&[u8]]) -> Result<(), Self::Error>;
+
+    /// Is shown a page that is finished, before it is appended.
+    fn page_packed(&mut self, _no: PageNo, _page: &[u8]) {}
+
+    /// Is shown an entry that has a jumbo run of its own.
+    fn jumbo_packed(&mut self, _no: PageNo, _entry: &NewEntry<'_>) {}
 }
 
 /// What a table is made with.
@@ -197,7 +203,7 @@ impl TableEncoder {
         }
         let shape = match &mut self.stage {
             Stage::Packing(builder) => {
-                self.packed.close_page(builder)?;
+                self.packed.close_page(builder, sink)?;
                 builder.shape()
             }
             Stage::Sampling(_) => PageShape::SMALLEST,
@@ -296,7 +302,7 @@ impl Packed {
         sink: &mut S,
     ) -> Result<(), S::Error> {
         if builder.is_empty() || !builder.try_add(entry) {
-            self.close_page(builder)?;
+            self.close_page(builder, sink)?;
             flush_if_large(&mut self.out, sink)?;
             self.begin_page(last, entry);
             if !builder.try_add(entry) {
@@ -328,13 +334,15 @@ impl Packed {
     }
 
     /// Seals the open page, if one is.
-    fn close_page(&mut self, builder: &mut PageBuilder) -> Result<(), FormatError> {
+    fn close_page<S: TableSink>(&mut self, builder: &mut PageBuilder, sink: &mut S) -> Result<(), S::Error> {
         if builder.is_empty() {
             return Ok(());
         }
-        let units = builder.finish(self.first, self.salt.page(PageNo(self.units)), &mut self.out);
+        let (no, start) = (PageNo(self.units), self.out.len());
+        let units = builder.finish(self.first, self.salt.page(no), &mut self.out);
+        sink.page_packed(no, &self.out[start..]);
         self.pages += 1;
-        self.add_units(units)
+        Ok(self.add_units(units)?)
     }
 
     fn add_units(&mut self, units: u32) -> Result<(), FormatError> {
@@ -347,13 +355,13 @@ impl Packed {
     /// Writes a run straight from the caller's buffers.
     fn add_jumbo<S: TableSink>(&mut self, entry: &NewEntry<'_>, sink: &mut S) -> Result<(), S::Error> {
         const ZEROS: [u8; UNIT_BYTES] = [0; UNIT_BYTES];
-        let start = self.out.len();
-        let salt = self.salt.page(PageNo(self.units));
-        let units = encode_jumbo_head(entry, self.first, salt, &mut self.out)?;
+        let (no, start) = (PageNo(self.units), self.out.len());
+        let units = encode_jumbo_head(entry, self.first, self.salt.page(no), &mut self.out)?;
         let used = (self.out.len() - start + entry.value.len()) % UNIT_BYTES;
         let padding = (UNIT_BYTES - used) % UNIT_BYTES;
         sink.append(&[&self.out, entry.value, &ZEROS[..padding]])?;
         self.out.clear();
+        sink.jumbo_packed(no, entry);
         self.pages += 1;
         self.jumbo_runs += 1;
         Ok(self.add_units(units)?)

@@ -126,7 +126,7 @@ impl Sample {
             };
             writer.add(entry).unwrap();
         }
-        let meta = writer.finish().unwrap();
+        let (meta, _) = writer.finish().unwrap();
         Self { disk, meta, entries }
     }
 
