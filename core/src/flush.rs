@@ -89,6 +89,7 @@ impl Store {
         lock(&self.manifest).mend(|| self.new_file_no())?;
         let Some(table) = self.write_table(space, &memtable)? else { return Ok(()) };
         let table = TableHandle::written(table, self.files.clone());
+        self.index_required(space, [&table]).inspect_err(|_| table.make_obsolete())?;
         if !self.publish_sealed(space, &sealed, vec![table.clone()], greatest)? {
             table.make_obsolete();
             return Ok(());
@@ -154,7 +155,7 @@ impl Store {
         if let Err(error) = manifest.append(&changes, || self.new_file_no()) {
             // The next try makes another table of a memtable. Of an ingest there is only this one.
             if sealed.memtable().is_some() {
-                manifest.abandon(tables.iter().map(|table| self.dir.join(files::table(table.meta.no))));
+                manifest.abandon(tables.iter().flat_map(|table| table.paths()));
             }
             return Err(error);
         }

@@ -166,6 +166,7 @@ impl Store {
         let tables: Vec<_> = run.tables().iter().map(to).collect();
         let ingested = Sealed::Ingested(run);
         let Some(seq) = ingested.greatest_seq() else { return Ok(()) };
+        self.index_required(space, &tables)?;
         self.sync_through(seq)?;
         self.publish_sealed(space, &ingested, tables, seq).map(drop)
     }

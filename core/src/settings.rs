@@ -129,8 +129,8 @@ pub struct Settings {
     pub log_bytes_max: u64,
     /// Table files kept open at once; at least 16.
     pub open_files_max: u32,
-    /// Bytes of memory for building indexes, of the whole store. Builds that do not fit take
-    /// several passes, or decline.
+    /// Bytes of memory for building indexes, of the whole store: half for what is collected while
+    /// tables are written, half for scans. Builds that do not fit take several passes, or decline.
     pub build_bytes: u64,
     /// Of the answers `Absent` and `Deleted` of a registered (plug-in) format, one in this many
     /// is checked against the sorted index; 0: none.

@@ -144,6 +144,7 @@ pub struct PageStats {
 
 impl Store {
     pub(crate) fn stats(&self) -> Stats {
+        self.index_all_if_read_only();
         let mut keyspaces: Vec<KeyspaceStats> = self
             .spaces()
             .iter()

@@ -9,7 +9,6 @@ use kiban_formats::{FileNo, Kind, Level, SeqNo};
 use super::{Plan, overlapping};
 use crate::error::Result;
 use crate::event::Event;
-use crate::files;
 use crate::index::expected_shape;
 use crate::iter::merged;
 use crate::levels::{Levels, LevelsChange};
@@ -33,21 +32,19 @@ impl Store {
     pub(crate) fn compact_plan(&self, plan: &Plan) -> Result<()> {
         lock(&self.manifest).mend(|| self.new_file_no())?;
         let change = if plan.is_move() { moved(plan) } else { self.merge(plan)? };
+        self.index_required(&plan.space, &change.added).inspect_err(|_| discard(plan, &change))?;
         let changes = manifest_changes(plan, &change, FileNo(self.next_file.load(Ordering::Relaxed)));
         let mut manifest = lock(&self.manifest);
         let is_there = |table: &Arc<TableHandle>| plan.space.view().levels.has(table.meta.no);
         if plan.space.is_dropped() || !plan.inputs.iter().all(is_there) {
             // Cleared or dropped meanwhile.
             drop(manifest);
-            if !plan.is_move() {
-                change.added.iter().for_each(|table| table.make_obsolete());
-            }
+            discard(plan, &change);
             return Ok(());
         }
         if let Err(error) = manifest.append(&changes, || self.new_file_no()) {
             if !plan.is_move() {
-                let written = change.added.iter().map(|table| table.meta.no);
-                manifest.abandon(written.map(|no| self.dir.join(files::table(no))));
+                manifest.abandon(change.added.iter().flat_map(|table| table.paths()));
             }
             return Err(error);
         }
@@ -120,6 +117,13 @@ impl Store {
             }
         }
         Ok(sources)
+    }
+}
+
+/// Lets go of tables that no manifest names.
+fn discard(plan: &Plan, change: &LevelsChange) {
+    if !plan.is_move() {
+        change.added.iter().for_each(|table| table.make_obsolete());
     }
 }
 

@@ -69,14 +69,15 @@ pub(super) fn open(builder: DbBuilder) -> Result<Arc<Store>> {
     note_sidecars(&store.spaces(), &found);
     let weak = Arc::downgrade(&store);
     store.tables.on_missing_index(move || {
-        if let Some(store) = weak.upgrade() {
+        let Some(store) = weak.upgrade() else { return };
+        if store.read_only {
+            store.index_all_if_read_only();
+        } else {
             store.upkeep.wake_for_indexes();
         }
     });
-    if store.read_only {
-        // Nobody works in the background.
-        store.index_all()?;
-    } else {
+    if !store.read_only {
+        store.index_required_at_open()?;
         Upkeep::start(&store)?;
     }
     Ok(store)

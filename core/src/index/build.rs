@@ -58,7 +58,7 @@ impl Store {
             Err(Stop::Declined(declined)) => match declined.io() {
                 Some(source) => {
                     let source = std::io::Error::new(source.kind(), source.to_string());
-                    Err(Error::io("write the index of", table.path(), source))
+                    Err(Error::io("write", &table.path().with_extension(format.name()), source))
                 }
                 None => Ok(Ended::Declined(declined.reason().to_owned())),
             },

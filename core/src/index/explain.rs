@@ -50,6 +50,7 @@ pub struct SidecarReport {
 impl Store {
     /// One element a live table.
     pub(crate) fn explain(&self, spaces: &[std::sync::Arc<Space>]) -> Vec<TableIndexReport> {
+        self.index_all_if_read_only();
         let mut reports = Vec::new();
         for space in spaces {
             let view = space.view_owned();

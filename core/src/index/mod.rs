@@ -20,6 +20,7 @@ mod collect;
 mod counters;
 mod explain;
 mod reindex;
+mod require;
 mod sidecar;
 mod slot;
 mod verify;

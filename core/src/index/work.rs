@@ -1,8 +1,9 @@
 //! Deciding which index a table gets, and seeing to it.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use kiban_formats::{FormatError, Level, TableMeta, UNIT_BYTES};
 use kiban_indexes::{
@@ -14,7 +15,7 @@ use super::build::Ended;
 use super::counters::IndexCounters;
 use super::sidecar::{self, Sidecar, Unusable};
 use super::slot::{Attached, Settled, State};
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{ErrorKind, Result};
 use crate::event::Event;
 use crate::space::Space;
 use crate::store::Store;
@@ -29,6 +30,8 @@ pub(crate) struct Indexing {
     /// The policy of keyspaces that have none stored.
     pub(crate) default_policy: IndexPolicy,
     next_generation: AtomicU64,
+    /// [`Store::index_all_if_read_only`] was called.
+    all_begun: AtomicBool,
 }
 
 /// A keyspace's policy. Decisions made by another one do not count.
@@ -58,7 +61,13 @@ impl Policy {
 impl Indexing {
     pub(crate) fn new(registry: Registry, default_policy: IndexPolicy) -> Self {
         let counters = registry.formats().map(|_| Arc::default()).collect();
-        Self { registry, counters, default_policy, next_generation: AtomicU64::new(2) }
+        Self {
+            registry,
+            counters,
+            default_policy,
+            next_generation: AtomicU64::new(2),
+            all_begun: AtomicBool::new(false),
+        }
     }
 
     /// Bytes of heap: the counters of each format.
@@ -103,13 +112,17 @@ struct Provided {
 }
 
 impl Store {
-    /// Attaches the indexes that there are, of a store without a background.
-    pub(crate) fn index_all(&self) -> Result<()> {
+    /// Attaches the indexes that there are, of a store that has no background for it: once, when the
+    /// first table is read or somebody asks for them.
+    pub(crate) fn index_all_if_read_only(&self) {
+        if !self.read_only || self.indexing.all_begun.swap(true, Ordering::Relaxed) {
+            return;
+        }
         for space in self.spaces() {
             let view = space.view_owned();
-            view.tables().try_for_each(|table| self.index_table(&space, table))?;
+            // One that was closed meanwhile needs none.
+            let _ = view.tables().try_for_each(|table| self.index_table(&space, table));
         }
-        Ok(())
     }
 
     /// Sees to it that a table has the index that its keyspace's policy wants, and attaches it.
@@ -118,20 +131,32 @@ impl Store {
     /// Only that the store was closed: a table without an index is read all the same, so what went
     /// wrong is a reason and an event.
     pub(crate) fn index_table(&self, space: &Space, table: &TableHandle) -> Result<()> {
+        let decision = space.policy().decision(table.meta.level);
+        match self.try_index_table(space, table) {
+            Err(error) if error.kind() != ErrorKind::Closed => {
+                self.listener.tell(|| Event::BackgroundError { message: error.to_string() });
+                let settled = Settled { reason: error.to_string(), ..table.index().settled() };
+                table.index().settle(decision, settled);
+                Ok(())
+            }
+            done => done,
+        }
+    }
+
+    /// The same.
+    ///
+    /// # Errors
+    /// Also the system's, and damage of the table; nothing has been decided then.
+    pub(super) fn try_index_table(&self, space: &Space, table: &TableHandle) -> Result<()> {
         let policy = space.policy();
-        let decision = policy.decision(table.meta.level);
         // A format of somebody else that panics has no index; its table is not tried for ever.
         let decided = catch_unwind(AssertUnwindSafe(|| self.decide(&policy, table)));
-        let panicked = |_| Err(Error::new(ErrorKind::Io, "an index format panicked".to_owned()));
-        let settled = match decided.unwrap_or_else(panicked) {
-            Err(error) if error.kind() == ErrorKind::Closed => return Err(error),
-            Err(error) => {
-                self.listener.tell(|| Event::BackgroundError { message: error.to_string() });
-                Settled { reason: error.to_string(), ..table.index().settled() }
-            }
-            Ok(settled) => settled,
-        };
-        table.index().settle(decision, settled);
+        let settled = decided.unwrap_or_else(|_| {
+            let reason = "an index format panicked".to_owned();
+            self.listener.tell(|| Event::BackgroundError { message: reason.clone() });
+            Ok(Settled { reason, ..table.index().settled() })
+        })?;
+        table.index().settle(policy.decision(table.meta.level), settled);
         Ok(())
     }
 
@@ -175,6 +200,9 @@ impl Store {
         let found = match open()? {
             // What was wrong about a key is not believed again.
             Ok(_) if refuted > 0 => Err(Unusable::Missing),
+            // Kiban's own formats check a map's parts as they are read: who cannot build a better one
+            // reads no more than that.
+            Ok(sidecar) if self.read_only && !self.indexing.registry.is_plugin(format.id()) => Ok(sidecar),
             // Damage anywhere in it is found now: what is attached is whole.
             Ok(sidecar) => match self.checked_copy(&sidecar)? {
                 Ok(_) => Ok(sidecar),
@@ -183,7 +211,7 @@ impl Store {
             Err(unusable) => Err(unusable),
         };
         if let Err(Unusable::Refused(error)) = &found {
-            self.listener.tell(|| Event::AccessorRefused { file: path.clone(), reason: error.to_string() });
+            self.tell_refused(&path, error);
         }
         let done = |sidecar, state| Ok(Provided { format: format.clone(), sidecar, state });
         match found {
@@ -198,6 +226,10 @@ impl Store {
                 done(open()?.ok(), State::Built)
             }
         }
+    }
+
+    fn tell_refused(&self, file: &Path, error: &FormatError) {
+        self.listener.tell(|| Event::AccessorRefused { file: file.to_owned(), reason: error.to_string() });
     }
 
     /// A copy that goes again, counted as long as it is there.
@@ -241,19 +273,23 @@ impl Store {
         asked: Residency,
     ) -> Result<std::result::Result<(Index, String), String>> {
         let name = format.name();
+        let refused = |error: FormatError| {
+            self.tell_refused(&table.path().with_extension(name), &error);
+            format!("{name} refused: {error}")
+        };
         let mebibytes = |bytes: u64| format!("{:.1} MiB", bytes as f64 / f64::from(1 << 20));
         if asked == Residency::Off {
             return Ok(Err(format!("{name} off: the policy says so")));
         }
-        let reserved = match asked {
-            Residency::Mapped => None,
-            _ => self.tables.budget.try_reserve(sidecar.bytes),
-        };
         let may_map = asked == Residency::Mapped || self.tables.maps(table.meta.level);
+        // Few read-only opens live long enough to pay for a copy.
+        let is_copied =
+            asked != Residency::Mapped && (asked == Residency::Resident || !(self.read_only && may_map));
+        let reserved = if is_copied { self.tables.budget.try_reserve(sidecar.bytes) } else { None };
         let (file, residency, map_bytes) = match &reserved {
             Some(_) => match sidecar.resident()? {
                 Ok(file) => (file, Residency::Resident, 0),
-                Err(error) => return Ok(Err(format!("{name} refused: {error}"))),
+                Err(error) => return Ok(Err(refused(error))),
             },
             None if may_map => match sidecar.mapped(self.tables.read_ahead) {
                 Ok((file, map_bytes)) => (file, Residency::Mapped, map_bytes),
@@ -267,7 +303,7 @@ impl Store {
         };
         let accessor = match format.open(file, residency) {
             Ok(accessor) => accessor,
-            Err(error) => return Ok(Err(format!("{name} refused: {error}"))),
+            Err(error) => return Ok(Err(refused(error))),
         };
         let word = if residency == Residency::Resident { "resident" } else { "mapped" };
         let reason = format!("{name} {word}: {}", mebibytes(sidecar.bytes));

@@ -192,6 +192,11 @@ impl TableHandle {
         &self.file.path
     }
 
+    /// The table's file and those of its indexes.
+    pub(crate) fn paths(&self) -> Vec<PathBuf> {
+        self.file.paths()
+    }
+
     #[cold]
     fn open(&self, context: &TableContext) -> Result<Arc<Opened>> {
         let opened = self.open_by_itself(context);
@@ -256,6 +261,12 @@ impl TableFile {
         if Arc::strong_count(&open.table) > 1 { None } else { self.open.swap(None) }
     }
 
+    fn paths(&self) -> Vec<PathBuf> {
+        let sidecars = self.index.settled().sidecars.into_iter();
+        let sidecars = sidecars.map(|(format, _)| self.path.with_extension(format));
+        [self.path.clone()].into_iter().chain(sidecars).collect()
+    }
+
     pub(super) fn is_open(&self) -> bool {
         self.open.load().is_some()
     }
@@ -279,10 +290,7 @@ impl TableFile {
 impl Drop for TableFile {
     fn drop(&mut self) {
         if *self.obsolete.get_mut() {
-            self.files.remove(&self.path);
-            for (format, _) in self.index.settled().sidecars {
-                self.files.remove(&self.path.with_extension(format));
-            }
+            self.paths().iter().for_each(|path| self.files.remove(path));
         }
     }
 }

@@ -126,7 +126,8 @@ impl Rule {
         self
     }
 
-    /// Whether a table is published only with its indexes, and opened only with them.
+    /// Whether a table is published only with its indexes, and its store opened only with them: those that
+    /// a format does not decline. Flushes and compactions then wait for their builds.
     pub fn require(mut self, require: bool) -> Self {
         self.require = require;
         self
