@@ -7,6 +7,7 @@
 pub mod ab;
 mod answers;
 mod clock;
+mod cold;
 mod compare;
 mod engine;
 pub mod input;

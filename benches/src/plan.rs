@@ -3,6 +3,7 @@
 use std::ops::Range;
 
 use crate::answers::Answers;
+use crate::engine::shuffled;
 use crate::keys::KeySet;
 use crate::rng::SplitMix;
 
@@ -91,11 +92,23 @@ impl Plan {
     /// `calls` calls of `stage` about records drawn evenly, with repetition.
     pub(crate) fn new(set: &dyn KeySet, stage: Stage, calls: usize, seed: u64) -> Self {
         let mut draw = SplitMix::part(seed, 0x706c_616e ^ stage as u64);
+        Self::of(set, stage, calls, || draw.below(set.len()))
+    }
+
+    /// Hits of different records in random order, as many as there are if `calls` are too many.
+    pub(crate) fn different_hits(set: &dyn KeySet, calls: usize, seed: u64) -> Self {
+        let ranks = shuffled(set.len(), calls, seed);
+        let mut next = ranks.iter().copied();
+        Self::of(set, Stage::Point, ranks.len(), || next.next().unwrap_or(0))
+    }
+
+    /// `calls` calls about the records that `next` names.
+    fn of(set: &dyn KeySet, stage: Stage, calls: usize, mut next: impl FnMut() -> usize) -> Self {
         let mut plan = Self { stage, keys: Vec::new(), ranks: Vec::with_capacity(calls), words: Vec::new() };
         for _ in 0..calls {
             let ranks = match stage {
-                Stage::Latest => plan.add_group(set, draw.below(set.len())),
-                _ => (0..stage.ops_per_call()).map(|_| plan.add_key(set, draw.below(set.len()))).collect(),
+                Stage::Latest => plan.add_group(set, next()),
+                _ => (0..stage.ops_per_call()).map(|_| plan.add_key(set, next())).collect(),
             };
             plan.ranks.push(ranks);
         }

@@ -1,5 +1,6 @@
 //! `kiban ab`: accessors measured side by side on the same records, every answer checked.
 
+mod cold;
 mod error;
 mod options;
 mod outcome;
@@ -15,6 +16,6 @@ mod writes;
 pub use error::AbError;
 pub use options::{
     ACCESSORS_DEFAULT, AUTO_PAIRS_MIN, AbOptions, BACKGROUND_THREADS_MAX, CACHE_MIB_DEFAULT, CACHE_MIB_MAX,
-    N_DEFAULT, N_MAX, N_UPKEEP, PAIRS_MAX, PAIRS_MIN, SEED_DEFAULT, TIME_BOX_DEFAULT, Trials,
+    N_DEFAULT, N_MAX, N_UPKEEP, PAIRS_MAX, PAIRS_MIN, READERS_MAX, SEED_DEFAULT, TIME_BOX_DEFAULT, Trials,
 };
 pub use run::{AbReport, Progress, run};

@@ -22,6 +22,8 @@ pub const N_DEFAULT: u64 = 100_000;
 pub const N_UPKEEP: u64 = 1_000_000;
 /// Most background threads; the engine refuses more.
 pub const BACKGROUND_THREADS_MAX: u32 = 256;
+/// Most reading threads.
+pub const READERS_MAX: u32 = 64;
 /// Most records of a generated shape: ranks and offsets stay far from overflow.
 pub const N_MAX: u64 = 1_000_000_000;
 /// Default of [`AbOptions::time_box`]. Loading, warming and checking come on top, and the whole
@@ -64,7 +66,11 @@ pub struct AbOptions {
     pub cache_mib: Vec<u64>,
     /// Read modes, `mmap` or `pread`. Default: both; of `w3` and `w6` `mmap`.
     pub reads: Vec<String>,
-    /// Stages. Default: `point`, `miss`, `multiget`, `latest`; of writes `write_buffered`,
+    /// What the system is told of cold reads: `random`, that it need not read ahead, or `default`,
+    /// nothing. Default: `random`.
+    pub advice: Vec<String>,
+    /// Stages. Default: `point`, `miss`, `multiget`, `latest`; `cold` is measured if it is named: as
+    /// `cold_index_warm` and as `cold_all`. Of writes `write_buffered`,
     /// `write_sync`, `mixed`; of `w3` `flush`, `compact`.
     pub stages: Vec<String>,
     /// Other stores to measure beside, `lmdb`, `sqlite`, `fjall`, `redb`; none without the feature
@@ -101,6 +107,7 @@ impl Default for AbOptions {
             layouts: Vec::new(),
             cache_mib: Vec::new(),
             reads: Vec::new(),
+            advice: Vec::new(),
             stages: Vec::new(),
             controls: Vec::new(),
             threads: Vec::new(),

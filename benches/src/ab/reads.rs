@@ -1,19 +1,22 @@
 //! Stages of reads: an input is loaded once a store, then measured under each setting.
 
-use std::fs::{self, File};
-use std::io;
+use std::fs;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
 use kiban::Durability;
 
 use super::AbError;
+use super::cold::ColdStores;
 use super::run::{Run, Setting};
+use super::settle::Advice;
 use super::stage::StageRun;
 use crate::answers::Answers;
+use crate::cold::ColdStage;
 use crate::engine::{Engine, Family, Floor, Layout, Load, Sizes, Store};
 use crate::keys::KeySet;
 use crate::machine::Pin;
+use crate::machine::page_cache::{files_below, read_files};
 use crate::plan::{Plan, Stage};
 use crate::report::{Cell, DiskBytes};
 
@@ -36,14 +39,24 @@ impl Run<'_> {
         &mut self,
         dir: &Path,
         (set, layout): (&dyn KeySet, Layout),
-        stages: &[Stage],
+        (stages, cold): (&[Stage], &[(Advice, ColdStage)]),
     ) -> Result<(), AbError> {
         self.step(&format!("{}, {}: load {} records", set.shape(), layout.name(), set.len()));
         let built = self.load(dir, set, layout)?;
         let loaded = Loaded { dir, set, built };
-        let mut floor = Floor::new(set);
-        for setting in self.settings(layout) {
-            self.setting(&loaded, &mut floor, setting, stages)?;
+        if !stages.is_empty() {
+            let mut floor = Floor::new(set);
+            for setting in self.settings(layout) {
+                self.setting(&loaded, &mut floor, setting, stages)?;
+            }
+        }
+        if !cold.is_empty() {
+            let stores = ColdStores::new(dir, set)?;
+            for setting in self.settings(layout) {
+                for (advice, stage) in cold {
+                    self.cold(&stores, (setting, *advice), *stage, &loaded.built);
+                }
+            }
         }
         fs::remove_dir_all(dir).map_err(|error| AbError::io(dir, error))
     }
@@ -74,7 +87,8 @@ impl Run<'_> {
             };
             let own = dir.join(family.dir_name());
             built.push(took + family.make(&data, &own)?);
-            read_files(&own).map_err(|error| AbError::io(&own, error))?;
+            let files = files_below(&own).map_err(|error| AbError::io(&own, error))?;
+            read_files(&files).map_err(|error| AbError::io(&own, error))?;
         }
         self.on_core(Pin::take_core)?;
         Ok(built)
@@ -134,19 +148,6 @@ pub(super) fn note_sizes(cell: &mut Cell, sizes: Sizes) {
     cell.bytes_per_key = sizes.accessor_bytes.map(|bytes| bytes as f64 / cell.n as f64);
     cell.fallbacks = sizes.fallbacks;
     cell.resident_bytes = sizes.resident_bytes;
-}
-
-/// Brings all files of a store into the page cache.
-fn read_files(dir: &Path) -> io::Result<()> {
-    for entry in fs::read_dir(dir)? {
-        let path = entry?.path();
-        if path.is_dir() {
-            read_files(&path)?;
-        } else {
-            io::copy(&mut File::open(path)?, &mut io::sink())?;
-        }
-    }
-    Ok(())
 }
 
 /// Untimed calls; a failure shows when the answers are checked.

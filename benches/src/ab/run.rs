@@ -12,7 +12,7 @@ use super::settle::{ReadMode, Settled, Shape, Stages};
 use super::stage::Rules;
 use super::warnings::Warnings;
 use crate::clock::BestClock;
-use crate::engine::{Layout, Opening};
+use crate::engine::{Layout, Opening, Warmth};
 use crate::input::Records;
 use crate::keys::{FileSet, KeySet, W1};
 use crate::machine::{Pin, file_system_of, load_average};
@@ -70,7 +70,7 @@ pub fn run(options: &AbOptions, progress: &mut dyn Progress) -> Result<AbReport,
         for layout in run.settled.layouts.clone() {
             let dir = work.path().join(format!("{}-{}", set.shape(), layout.name()));
             match run.settled.stages.clone() {
-                Stages::Reads(stages) => run.reads(&dir, (&*set, layout), &stages)?,
+                Stages::Reads { warm, cold } => run.reads(&dir, (&*set, layout), (&warm, &cold))?,
                 Stages::Writes(stages) => run.writes(&dir, (&*set, layout), &stages)?,
                 Stages::Upkeep(stages) => run.upkeep(&dir, &*set, &stages)?,
             }
@@ -96,7 +96,7 @@ impl Setting {
     /// How stores are opened for it.
     pub(super) fn opening(self, durability: kiban::Durability) -> Opening {
         let is_mapped = self.read == ReadMode::Mmap;
-        Opening { cache_bytes: self.cache_mib << 20, is_mapped, durability }
+        Opening { cache_bytes: self.cache_mib << 20, is_mapped, durability, warmth: Warmth::Warm }
     }
 }
 

@@ -13,7 +13,7 @@ use crate::keys::KeySet;
 use crate::machine::Reading;
 use crate::plan::{Plan, Stage};
 use crate::report::Cell;
-use crate::trial::{Failure, LEAD_IN_PART, THROUGHPUT_PART, check};
+use crate::trial::{Failure, LEAD_IN_PART, THROUGHPUT_PART, check_used};
 
 /// Bytes of a key or value that a message shows.
 const SHOWN_BYTES: usize = 48;
@@ -68,7 +68,8 @@ impl StageRun<'_> {
         let (wanted, trial_calls) = self.trial_calls(engines, &failures, &plan);
         let effort = self.rules.effort();
         let before = Reading::now();
-        let work = Work { plan: &plan, trial_calls, clock: self.rules.clock };
+        let threads = known.threads as usize;
+        let work = Work { plan: &plan, trial_calls, clock: self.rules.clock, threads };
         let comparison = compare(&mut Readers::new(engines, work), failures, effort);
         let spent = Reading::now().since(&before);
         let known = Cell { stage: self.stage.name().to_owned(), ..known.clone() };
@@ -103,20 +104,6 @@ impl StageRun<'_> {
         let wanted = plan.len().div_ceil(TRIALS_IN_PLAN);
         let in_time = (self.rules.time.as_secs_f64() / call_s) as usize;
         (wanted, in_time.max(self.stage.trial_calls_min()).min(wanted))
-    }
-}
-
-/// Checks every answer, and that lookups were made through the accessor.
-pub(super) fn check_used(engine: &mut dyn Engine, plan: &Plan, set: &dyn KeySet) -> Result<u64, Failure> {
-    let before = engine.lookups();
-    let checked = check(engine, plan, set)?;
-    // A miss may end at a filter, and `latest` is a scan.
-    let must_ask = matches!(plan.stage, Stage::Point | Stage::Multiget);
-    match before {
-        Some(_) if must_ask && engine.lookups() == before => {
-            Err(Failure::Error(format!("`{}` was asked nothing", engine.name())))
-        }
-        _ => Ok(checked),
     }
 }
 
@@ -160,6 +147,20 @@ pub(super) fn describe(
     let key = shown(&keys[at.min(keys.len() - 1).min(plan.stage.ops_per_call() - 1)]);
     let (right, found) = (shown_answer(right.iter().nth(at)), shown_answer(found.iter().nth(at)));
     (true, format!("wrong answer: key {key}, answer {at}: expected {right}, got {found}"))
+}
+
+/// The same where the engine cannot be asked again.
+pub(super) fn describe_unasked(plan: &Plan, set: &dyn KeySet, failure: &Failure) -> (bool, String) {
+    match failure {
+        Failure::Error(error) => (false, error.clone()),
+        Failure::Told(sentence) => (true, sentence.clone()),
+        Failure::Wrong { call } => {
+            let mut right = Answers::default();
+            plan.right_answers(set, *call, &mut right);
+            let (key, right) = (shown(&plan.keys(*call)[0]), shown_answer(right.iter().next()));
+            (true, format!("wrong answer: key {key}: expected {right}, got another answer"))
+        }
+    }
 }
 
 fn shown_answer(answer: Option<Answer<'_>>) -> String {

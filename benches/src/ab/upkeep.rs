@@ -11,14 +11,14 @@ use super::AbError;
 use super::outcome::{Measured, StageOutcome};
 use super::reads::note_sizes;
 use super::run::{Run, Setting};
-use super::stage::{check_used, describe};
+use super::stage::describe;
 use crate::compare::{Entrants, compare};
 use crate::engine::{Accessor, Family, Layout, Load, Sizes, Store, UpkeepOpening, UpkeepStore};
 use crate::keys::KeySet;
 use crate::machine::{Pin, Reading};
 use crate::plan::{Plan, Stage};
 use crate::read_back::read_back;
-use crate::trial::Failure;
+use crate::trial::{Failure, check_used};
 use crate::upkeep::{UpkeepStage, UpkeepTrial};
 
 /// Questions to the store of each trial.

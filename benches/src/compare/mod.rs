@@ -23,7 +23,7 @@ use crate::engine::Engine;
 use crate::plan::Plan;
 use crate::report::{RatioTo, Spread, TrialRow, Verdict};
 use crate::stats::DETECTABLE_AIM;
-use crate::trial::{Failure, Trial, run_trial};
+use crate::trial::{Failure, Shared, Trial, run_trial};
 
 /// What one trial measured.
 pub(crate) trait Sample {
@@ -125,7 +125,7 @@ impl<'a, 'b, C: Clock> Readers<'a, 'b, C> {
     }
 }
 
-impl<C: Clock> Entrants for Readers<'_, '_, C> {
+impl<C: Clock + Sync> Entrants for Readers<'_, '_, C> {
     type Trial = Trial;
 
     fn names(&self) -> Vec<String> {
@@ -133,8 +133,13 @@ impl<C: Clock> Entrants for Readers<'_, '_, C> {
     }
 
     fn trial(&mut self, at: usize, no: usize) -> Result<Trial, Failure> {
-        let calls = self.work.plan.part(no, self.work.trial_calls);
-        run_trial(self.engines[at], self.work.plan, calls, self.work.clock)
+        let Work { plan, clock, trial_calls, threads } = &self.work;
+        let (plan, clock, threads) = (*plan, *clock, *threads);
+        let calls = plan.part(no, *trial_calls);
+        match threads {
+            1 => run_trial(self.engines[at], plan, calls, clock),
+            threads => Shared { plan, calls, clock, threads, is_warm: true }.run(self.engines[at]),
+        }
     }
 }
 
@@ -144,6 +149,8 @@ pub(crate) struct Work<'a, C> {
     pub(crate) plan: &'a Plan,
     pub(crate) trial_calls: usize,
     pub(crate) clock: &'a C,
+    /// That read at once.
+    pub(crate) threads: usize,
 }
 
 /// One trial of a pass, by what it is for.

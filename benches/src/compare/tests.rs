@@ -1,7 +1,8 @@
 //! Comparisons of engines whose cost is written down, by a clock that they move themselves: no
 //! load of the machine can change an outcome.
 
-use std::cell::{Cell, RefCell};
+use std::cell::RefCell;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use super::*;
@@ -20,16 +21,16 @@ const CALLS_OF_A_TRIAL: usize = TRIAL_CALLS / 8 + TRIAL_CALLS + TRIAL_CALLS / 2;
 /// Shows the time that engines have spent.
 #[derive(Default)]
 struct FakeClock {
-    now_ns: Cell<u64>,
+    now_ns: AtomicU64,
 }
 
 impl Clock for FakeClock {
     fn start(&self) -> u64 {
-        self.now_ns.get()
+        self.now_ns.load(Ordering::Relaxed)
     }
 
     fn stop(&self) -> u64 {
-        self.now_ns.get()
+        self.now_ns.load(Ordering::Relaxed)
     }
 
     fn ticks_per_ns(&self) -> f64 {
@@ -89,14 +90,16 @@ impl Engine for FakeEngine<'_> {
         }
         self.calls += 1;
         let noise = self.draw.borrow_mut().below(self.call_noise_ns) as u64 + self.of_this_trial_ns;
-        self.clock.now_ns.set(self.clock.now_ns.get() + self.cost_ns + noise);
+        self.clock
+            .now_ns
+            .store(self.clock.now_ns.load(Ordering::Relaxed) + self.cost_ns + noise, Ordering::Relaxed);
         let asked = if self.wrong_at == Some(call) { call - 1 } else { call };
         self.floor.call(plan, asked, answers)
     }
 }
 
 fn work<'a>(plan: &'a Plan, clock: &'a FakeClock) -> Work<'a, FakeClock> {
-    Work { plan, trial_calls: TRIAL_CALLS, clock }
+    Work { plan, trial_calls: TRIAL_CALLS, clock, threads: 1 }
 }
 
 /// Runs three engines; the first is the baseline at 1,000 ns.

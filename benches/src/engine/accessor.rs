@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use kiban::accessor::{AccessorFormat, Registry};
-use kiban::{Db, DbBuilder, IndexPolicy};
+use kiban::{Db, DbBuilder, IndexPolicy, Residency, Rule};
 
 /// The index that every table has: no other one is built.
 pub(crate) const SORTED: &str = "sorted";
@@ -53,11 +53,12 @@ impl Accessor {
         Some(self.format.as_str()).filter(|name| *name != SORTED)
     }
 
-    /// A store with this accessor and no other.
-    pub(super) fn builder(&self, dir: &Path) -> DbBuilder {
-        let policy = self.format().map_or_else(IndexPolicy::sorted_only, IndexPolicy::always);
-        let builder = Db::builder(dir).index_policy(policy);
-        self.plugins.iter().cloned().fold(builder, DbBuilder::register)
+    /// A store with this accessor and no other, kept there.
+    pub(super) fn builder(&self, dir: &Path, residency: Residency) -> kiban::Result<DbBuilder> {
+        let rules = self.format().map(|format| Rule::any().build(format).residency(residency));
+        let policy = rules.into_iter().fold(IndexPolicy::builder(), |policy, rule| policy.rule(rule));
+        let builder = Db::builder(dir).index_policy(policy.build()?);
+        Ok(self.plugins.iter().cloned().fold(builder, DbBuilder::register))
     }
 
     /// What is wrong if some table is read by another index.

@@ -10,9 +10,11 @@
 //! finds that the fingerprint there, of the record that the key looks like, is another: less
 //! cannot show an absence.
 
+use std::sync::Arc;
+
 use xxhash_rust::xxh3::xxh3_64;
 
-use super::{Engine, FLOOR};
+use super::{Engine, FLOOR, MakeReader};
 use crate::answers::Answers;
 use crate::keys::KeySet;
 use crate::plan::{Plan, Stage};
@@ -21,54 +23,75 @@ const CRC_BYTES: usize = 4;
 const HEAD_BYTES: usize = 8;
 
 /// All records, in rising key order, in one buffer.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Floor {
-    bytes: Vec<u8>,
+    bytes: Arc<Vec<u8>>,
     /// Addresses of all records, by rank.
-    records: Vec<Address>,
+    records: Arc<Vec<Address>>,
     /// Addresses in the order of the plan, so that reading them costs next to nothing.
     planned: Vec<Address>,
     /// For each call the end of its addresses in `planned`.
     ends: Vec<usize>,
 }
 
+/// Where a record lies, in a buffer or in a file.
 #[derive(Clone, Copy, Debug)]
-struct Address {
-    start: usize,
+pub(super) struct Address {
+    pub(super) start: usize,
     key_len: u32,
     value_len: u32,
 }
 
+impl Address {
+    /// Bytes of the record.
+    pub(super) fn len(self) -> usize {
+        HEAD_BYTES + self.key_len as usize + self.value_len as usize
+    }
+}
+
+/// Replaces `record` by the record of a rank; its address begins at 0.
+pub(super) fn encode(set: &dyn KeySet, rank: usize, record: &mut Vec<u8>) -> Address {
+    record.clear();
+    record.resize(HEAD_BYTES, 0);
+    set.key(rank, record);
+    let key_len = record.len() - HEAD_BYTES;
+    set.value(rank, record);
+    let value_len = record.len() - HEAD_BYTES - key_len;
+    let payload = &record[HEAD_BYTES..];
+    let (crc, fingerprint) = (crc32fast::hash(payload), fingerprint(&payload[..key_len]));
+    record[..CRC_BYTES].copy_from_slice(&crc.to_le_bytes());
+    record[CRC_BYTES..HEAD_BYTES].copy_from_slice(&fingerprint.to_le_bytes());
+    Address { start: 0, key_len: key_len as u32, value_len: value_len as u32 }
+}
+
+/// The key and the value of a record's bytes.
+#[inline]
+pub(super) fn checked(record: &[u8], at: Address) -> Result<(&[u8], &[u8]), String> {
+    let (head, payload) = record.split_at(HEAD_BYTES);
+    let (key, value) = payload.split_at(at.key_len as usize);
+    if crc32fast::hash(payload).to_le_bytes() == head[..CRC_BYTES] {
+        Ok((key, value))
+    } else {
+        Err(format!("the crc of {key:?} differs"))
+    }
+}
+
 impl Floor {
     pub(crate) fn new(set: &dyn KeySet) -> Self {
-        let mut floor =
-            Self { bytes: Vec::new(), records: Vec::new(), planned: Vec::new(), ends: Vec::new() };
-        let mut payload = Vec::new();
+        let (mut bytes, mut records, mut record) = (Vec::new(), Vec::new(), Vec::new());
         for rank in 0..set.len() {
-            payload.clear();
-            set.key(rank, &mut payload);
-            let key_len = payload.len() as u32;
-            set.value(rank, &mut payload);
-            let value_len = payload.len() as u32 - key_len;
-            floor.records.push(Address { start: floor.bytes.len(), key_len, value_len });
-            floor.bytes.extend_from_slice(&crc32fast::hash(&payload).to_le_bytes());
-            floor.bytes.extend_from_slice(&fingerprint(&payload[..key_len as usize]).to_le_bytes());
-            floor.bytes.extend_from_slice(&payload);
+            let address = Address { start: bytes.len(), ..encode(set, rank, &mut record) };
+            records.push(address);
+            bytes.extend_from_slice(&record);
         }
-        floor
+        let (bytes, records) = (Arc::new(bytes), Arc::new(records));
+        Self { bytes, records, planned: Vec::new(), ends: Vec::new() }
     }
 
     /// The key and the value at an address, which comes from `new`.
     #[inline]
     fn checked(&self, at: Address) -> Result<(&[u8], &[u8]), String> {
-        let (head, payload) = self.bytes[at.start..].split_at(HEAD_BYTES);
-        let payload = &payload[..at.key_len as usize + at.value_len as usize];
-        let (key, value) = payload.split_at(at.key_len as usize);
-        if crc32fast::hash(payload).to_le_bytes() == head[..CRC_BYTES] {
-            Ok((key, value))
-        } else {
-            Err(format!("the crc of {key:?} differs"))
-        }
+        checked(&self.bytes[at.start..][..at.len()], at)
     }
 
     /// Whether the record at an address has the fingerprint of `key`.
@@ -103,6 +126,11 @@ impl Engine for Floor {
             self.planned.extend(plan.ranks(call).iter().map(|rank| self.records[*rank]));
             self.ends.push(self.planned.len());
         }
+    }
+
+    fn for_thread(&self) -> Result<MakeReader, String> {
+        let floor = self.clone();
+        Ok(Box::new(move || Ok(Box::new(floor))))
     }
 
     #[inline]
@@ -167,7 +195,7 @@ mod tests {
         let plan = Plan::new(&set, Stage::Point, 1, 1);
         floor.prepare(&plan);
         let last_of_value = floor.planned(0)[0].start + HEAD_BYTES + 38 + 255;
-        floor.bytes[last_of_value] ^= 1;
+        Arc::make_mut(&mut floor.bytes)[last_of_value] ^= 1;
         assert!(answers_of(&mut floor, &plan, 0).is_err());
     }
 
@@ -178,7 +206,8 @@ mod tests {
         let plan = Plan::new(&set, Stage::Miss, 1, 1);
         floor.prepare(&plan);
         let at = floor.planned(0)[0].start + CRC_BYTES;
-        floor.bytes[at..at + 4].copy_from_slice(&fingerprint(&plan.keys(0)[0]).to_le_bytes());
+        Arc::make_mut(&mut floor.bytes)[at..at + 4]
+            .copy_from_slice(&fingerprint(&plan.keys(0)[0]).to_le_bytes());
         let mut absent = Answers::default();
         absent.push_absent();
         assert_eq!(answers_of(&mut floor, &plan, 0), Ok(absent));

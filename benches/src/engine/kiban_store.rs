@@ -4,15 +4,15 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use kiban::defaults::BYTES_MAX;
-use kiban::{Db, Durability, IndexPolicy, Keyspace, Settings, WriteBatch};
+use kiban::{Db, DbBuilder, Durability, IndexPolicy, Keyspace, Residency, Settings, WriteBatch};
 
 use super::load::{Batch, Layout, Load};
-use super::{Accessor, Engine, Opening, Pages, Sizes, Store};
+use super::{Accessor, Engine, MakeReader, Opening, Pages, Sizes, Store, Warmth};
 use crate::answers::Answers;
 use crate::plan::{LATEST_RECORDS, Plan, Stage};
 
 /// An open store; its default keyspace holds the records.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct KibanStore {
     accessor: Accessor,
     db: Db,
@@ -64,7 +64,7 @@ pub(super) fn make(data: &Path, dir: &Path, accessor: &Accessor) -> kiban::Resul
     db.checkpoint(dir)?;
     db.close()?;
     let began = Instant::now();
-    let db = accessor.builder(dir).open()?;
+    let db = accessor.builder(dir, Residency::Auto)?.open()?;
     db.wait_idle()?;
     let took = began.elapsed();
     db.close()?;
@@ -73,8 +73,12 @@ pub(super) fn make(data: &Path, dir: &Path, accessor: &Accessor) -> kiban::Resul
 
 /// Opens a store; a new one if there is none. Accessors of its tables are in use when it returns.
 pub(super) fn open(dir: &Path, accessor: &Accessor, opening: Opening) -> kiban::Result<Box<dyn Store>> {
-    let store = KibanStore::open(dir, accessor, read_settings(opening), opening.durability)?;
-    Ok(Box::new(store))
+    let residency = match opening.warmth {
+        Warmth::Warm => Residency::Auto,
+        Warmth::Cold { .. } => Residency::Mapped,
+    };
+    let builder = accessor.builder(dir, residency)?.settings(read_settings(opening));
+    Ok(Box::new(KibanStore::open(builder, accessor, opening.durability)?))
 }
 
 /// Settings for reading so.
@@ -82,19 +86,19 @@ pub(super) fn read_settings(opening: Opening) -> Settings {
     Settings {
         cache_bytes: opening.cache_bytes,
         mmap_max_level: opening.is_mapped.then_some(u32::MAX),
+        read_ahead: !opening.warmth.is_advised(),
         ..Settings::default()
     }
 }
 
 impl KibanStore {
-    /// Opens a store as [`open`] does.
+    /// Opens a store as [`open`] does; the builder is the accessor's.
     pub(super) fn open(
-        dir: &Path,
+        builder: DbBuilder,
         accessor: &Accessor,
-        settings: Settings,
         durability: Durability,
     ) -> kiban::Result<Self> {
-        let db = accessor.builder(dir).settings(settings).open()?;
+        let db = builder.open()?;
         db.wait_idle()?;
         Ok(Self { accessor: accessor.clone(), records: db.default_keyspace(), db, durability })
     }
@@ -149,6 +153,11 @@ impl Engine for KibanStore {
         self.answer(plan, call, answers).map_err(|error| error.to_string())
     }
 
+    fn for_thread(&self) -> Result<MakeReader, String> {
+        let store = self.clone();
+        Ok(Box::new(move || Ok(Box::new(store))))
+    }
+
     fn unready(&self) -> Option<String> {
         self.accessor.unready(&self.db)
     }
@@ -185,6 +194,10 @@ impl Store for KibanStore {
             each(&key, &value);
         }
         Ok(())
+    }
+
+    fn is_index_file(&self, name: &Path) -> bool {
+        self.accessor.format().is_some_and(|format| name.extension() == Some(format.as_ref()))
     }
 
     fn sizes(&self) -> Sizes {

@@ -4,6 +4,7 @@
 //! the settings of a cell. A [`Store`] is an [`Engine`] that can be written to and read back.
 
 mod accessor;
+mod cold_floor;
 #[cfg(feature = "controls")]
 mod controls;
 mod family;
@@ -12,10 +13,13 @@ mod kiban_store;
 mod load;
 mod upkeep_store;
 
+use std::path::Path;
+
 use crate::answers::Answers;
 use crate::plan::Plan;
 
 pub(crate) use accessor::{Accessor, SORTED, known};
+pub(crate) use cold_floor::ColdFloor;
 #[cfg(feature = "controls")]
 pub(crate) use controls::Control;
 pub(crate) use family::Family;
@@ -51,7 +55,15 @@ pub(crate) trait Engine {
     fn pages(&self) -> Option<Pages> {
         None
     }
+
+    /// What makes a reader of the same records, in the thread that will use it.
+    fn for_thread(&self) -> Result<MakeReader, String> {
+        Err(format!("`{}` is read by one thread", self.name()))
+    }
 }
+
+/// Makes an engine in another thread: an engine itself need not go from one to another.
+pub(crate) type MakeReader = Box<dyn FnOnce() -> Result<Box<dyn Engine>, String> + Send>;
 
 /// An open store.
 pub(crate) trait Store: Engine {
@@ -63,6 +75,11 @@ pub(crate) trait Store: Engine {
 
     /// Hands over all records in key order.
     fn scan(&mut self, each: &mut dyn FnMut(&[u8], &[u8])) -> Result<(), String>;
+
+    /// Whether a file, by its name, holds nothing but the index that is measured.
+    fn is_index_file(&self, _name: &Path) -> bool {
+        false
+    }
 
     /// Bytes of it, as far as it tells.
     fn sizes(&self) -> Sizes;
@@ -79,6 +96,24 @@ pub(crate) struct Opening {
     pub(crate) is_mapped: bool,
     /// Of every put.
     pub(crate) durability: kiban::Durability,
+    pub(crate) warmth: Warmth,
+}
+
+/// Where pages are when they are read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Warmth {
+    /// In memory, as far as they fit.
+    Warm,
+    /// On the device, indexes too: they are mapped, not copied to the heap. Unless the system reads ahead,
+    /// it is told that reads are at random.
+    Cold { read_ahead: bool },
+}
+
+impl Warmth {
+    /// Whether the system is told that reads are at random.
+    pub(crate) fn is_advised(self) -> bool {
+        self == Self::Cold { read_ahead: false }
+    }
 }
 
 /// Bytes of a store.
@@ -92,6 +127,13 @@ pub(crate) struct Sizes {
     pub(crate) accessor_bytes: Option<u64>,
     /// Lookups that the accessor could not answer.
     pub(crate) fallbacks: Option<u64>,
+}
+
+impl Pages {
+    /// Those since `before`.
+    pub(crate) fn since(self, before: Self) -> Self {
+        Self { data: self.data.saturating_sub(before.data), index: self.index.saturating_sub(before.index) }
+    }
 }
 
 /// Pages that an engine touched.

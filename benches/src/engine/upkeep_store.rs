@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use kiban::defaults::BYTES_MAX;
-use kiban::{Db, IndexPolicy, Settings};
+use kiban::{Db, IndexPolicy, Residency, Settings};
 
 use super::kiban_store::{KibanStore, load_into, read_settings, write_batch};
 use super::{Accessor, Engine as _, Load, Opening, Store};
@@ -55,8 +55,8 @@ impl UpkeepStore {
 
     /// Opens a store; a new one if there is none. Its tables have their accessors when it returns.
     pub(crate) fn open(dir: &Path, accessor: &Accessor, opening: UpkeepOpening) -> kiban::Result<Self> {
-        let store = KibanStore::open(dir, accessor, opening.settings(), opening.opening.durability)?;
-        Ok(Self(store))
+        let builder = accessor.builder(dir, Residency::Auto)?.settings(opening.settings());
+        Ok(Self(KibanStore::open(builder, accessor, opening.opening.durability)?))
     }
 
     /// Puts records into the memtable; the log is synced when it returns.

@@ -2,6 +2,9 @@
 //! `None`, never 0.
 
 mod facts;
+#[cfg(any(test, feature = "controls"))]
+mod open_files;
+pub(crate) mod page_cache;
 mod pin;
 
 use std::fs;
@@ -10,6 +13,8 @@ use std::time::Duration;
 use rustix::time::{ClockId, clock_gettime};
 
 pub(crate) use facts::{Facts, file_system_of};
+#[cfg(feature = "controls")]
+pub(crate) use open_files::expect_random_reads;
 pub(crate) use pin::Pin;
 
 /// The system counts processor time in ticks of some 10 ms; no share of fewer is told.

@@ -3,7 +3,7 @@
 use super::upkeep::RATIOS;
 use super::{Cell, Report, Status, UpkeepRow, text};
 
-const COLUMNS: &str = "accessor,shape,n,layout,cache_mib,read,stage,threads,status,trials,p50_ns,p99_ns,p999_ns,\
+const COLUMNS: &str = "accessor,shape,n,layout,cache_mib,read,advice,stage,threads,status,trials,p50_ns,p99_ns,p999_ns,\
 mean_ns,ops_per_s,ratio_to,p50_ratio,p50_ratio_min,p50_ratio_max,p50_ratio_low,p50_ratio_high,noise_floor,min_detectable,verdict,\
 data_pages_per_op,index_pages_per_op,device_bytes_per_op,build_ns_per_key,table_bytes,accessor_bytes,filter_bytes,\
 bytes_per_key,resident_bytes,publish_s,idle_s,cpu_s,bytes_written,publish_heap_bytes,idle_heap_bytes,\
@@ -41,6 +41,7 @@ fn line(cell: &Cell, to: Option<&str>) -> String {
         quoted(&cell.layout),
         known(cell.cache_mib),
         quoted(cell.read.as_deref().unwrap_or_default()),
+        quoted(cell.advice.as_deref().unwrap_or_default()),
         quoted(&cell.stage),
         cell.threads.to_string(),
         status.to_owned(),
@@ -103,7 +104,7 @@ mod tests {
         let lines: Vec<&str> = csv.lines().collect();
         assert_eq!(lines.len(), 1 + 2 * 2);
         assert!(lines[1].starts_with(
-            "sorted,w1,1000,bulk,64,mmap,point,1,ok,3,200,400,600,250,2000000,floor,2,1.5,2.5,1.75,2.25,"
+            "sorted,w1,1000,bulk,64,mmap,,point,1,ok,3,200,400,600,250,2000000,floor,2,1.5,2.5,1.75,2.25,"
         ));
         assert!(lines[1].ends_with(
             ",0.015,0.02,slower,1,1.25,4096,1000.5,10,20,30,1.5,40,,,,,,,,,,,70,\"nothing, \"\"really\"\"\""
@@ -115,7 +116,7 @@ mod tests {
         let csv = sample::upkeep().csv();
         let line = csv.lines().nth(2).unwrap_or_default();
         assert!(line.ends_with(",1.5,2.5,3.5,4194304,5242880,6291456,1.02,1.1,1.2,1.01,70,"), "{line}");
-        assert!(line.starts_with("ph4,w1,1000,level0,64,mmap,compact,2,ok,1,,,,,,sorted,,"), "{line}");
+        assert!(line.starts_with("ph4,w1,1000,level0,64,mmap,,compact,2,ok,1,,,,,,sorted,,"), "{line}");
     }
 
     #[test]
@@ -128,7 +129,7 @@ mod tests {
         cell.ratio_to.clear();
         let csv = report.csv();
         let (head, line) = csv.trim_end().split_once('\n').unwrap_or_default();
-        assert!(line.starts_with("sorted,w1,1000,bulk,,mmap,point,1,ok,0,,,,,,,,,,,,0.015,"), "{line}");
+        assert!(line.starts_with("sorted,w1,1000,bulk,,mmap,,point,1,ok,0,,,,,,,,,,,,0.015,"), "{line}");
         assert_eq!(line.split(',').count(), head.split(',').count());
     }
 }

@@ -87,6 +87,8 @@ pub struct Cell {
     pub cache_mib: Option<u64>,
     /// `mmap` or `pread`; of the floor and of controls: of the accessors they ran beside.
     pub read: Option<String>,
+    /// Of cold reads what the system was told: `random`, not to read ahead, or `default`, nothing.
+    pub advice: Option<String>,
     /// What was asked.
     pub stage: String,
     /// Reading threads; of `flush` and `compact` background threads.
@@ -227,6 +229,7 @@ impl Cell {
             layout: "bulk".to_owned(),
             cache_mib: None,
             read: None,
+            advice: None,
             stage: String::new(),
             threads: 1,
             trials: Vec::new(),

@@ -16,6 +16,13 @@ checked, and so are answers. CPU: processor time of the process until then; writ
 threads are background threads. Ratios are ours / theirs: median of paired trials with their least and greatest. \
 The first accessor's ratio to itself is from A/A pairs. Verdicts are on idle, against the first accessor; none is \
 given inside the noise floor (+-).";
+/// What cold reads are, where they are measured.
+const COLD: &str = "cold_all, cold_index_warm: every file is made durable and dropped from the page cache, which mincore \
+proves, the store is opened and what that read is dropped too; in cold_index_warm the files of the index are read back; \
+then come hits of different records in random order. Indexes of Kiban are mapped, not copied to the heap. An index \
+that is part of the table, and the indexes of other stores, are cold in both. Random advice: the system is told not to \
+read ahead, by madvise, MDB_NORDAHEAD or posix_fadvise, SQLite by reading instead of mapping. floor: one pread of the \
+record at a known address. Device bytes are of the whole process.";
 /// How other stores are used, where one is.
 const CONTROLS: &str = "control:lmdb: one read transaction a call, one write transaction a put, buffered with \
 MDB_NOSYNC; control:lmdb-reused-txn: one read transaction for all calls. control:fjall: cache as given; a buffered \
@@ -75,6 +82,9 @@ impl Report {
         ];
         if has(|cell| cell.stage.starts_with("write_") || cell.stage == "mixed") {
             about.push(WRITES.to_owned());
+        }
+        if has(|cell| cell.advice.is_some()) {
+            about.push(COLD.to_owned());
         }
         if has(Cell::is_control) {
             about.push(CONTROLS.to_owned());

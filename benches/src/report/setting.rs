@@ -12,6 +12,7 @@ pub(super) struct Setting<'a> {
     pub(super) layout: &'a str,
     pub(super) cache_mib: Option<u64>,
     pub(super) read: Option<&'a str>,
+    pub(super) advice: Option<&'a str>,
     pub(super) threads: u32,
 }
 
@@ -23,6 +24,7 @@ impl<'a> Setting<'a> {
             layout: &cell.layout,
             cache_mib: cell.cache_mib,
             read: cell.read.as_deref(),
+            advice: cell.advice.as_deref(),
             threads: cell.threads,
         }
     }
@@ -33,6 +35,7 @@ impl<'a> Setting<'a> {
             vec![self.shape.to_owned(), format!("{} records", grouped(self.n)), self.layout.to_owned()];
         parts.extend(self.read.map(str::to_owned));
         parts.extend(self.cache_mib.map(|mib| format!("cache {mib} MiB")));
+        parts.extend(self.advice.map(|advice| format!("{advice} advice")));
         if self.threads != 1 {
             parts.push(format!("{} threads", self.threads));
         }

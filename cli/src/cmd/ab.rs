@@ -63,14 +63,17 @@ pub(crate) struct AbArgs {
     /// Other stores to measure beside: `lmdb`, `sqlite`, `fjall`, `redb`; needs a program built with `--features controls`
     #[arg(long, value_name = "NAME", value_delimiter = ',', help_heading = "Comparison")]
     controls: Vec<String>,
-    /// Questions: `point`, `miss`, `multiget`, `latest`; of w3 `flush`, `compact`; of w6 `write_buffered`, `write_sync`,
-    /// `mixed`; every one if not given
+    /// Questions: `point`, `miss`, `multiget`, `latest`, and `cold`, hits in files dropped from memory; of w3 `flush`,
+    /// `compact`; of w6 `write_buffered`, `write_sync`, `mixed`; every one but `cold` if not given
     #[arg(long, value_name = "STAGE", value_delimiter = ',', help_heading = "Comparison")]
     stages: Vec<String>,
     /// How the records are loaded: `bulk` (in key order, one sorted run), `normal` (shuffled batches, flushed and
     /// compacted) [default: bulk]
     #[arg(long, value_name = "LAYOUT", value_delimiter = ',', help_heading = "Comparison")]
     layout: Vec<String>,
+    /// What the system is told of cold reads: `random` (not to read ahead), `default` (nothing) [default: random]
+    #[arg(long, value_name = "ADVICE", value_delimiter = ',', help_heading = "Comparison")]
+    advice: Vec<String>,
     /// Cache sizes in MiB
     #[arg(long, value_name = "MIB", value_delimiter = ',', help_heading = "Comparison")]
     cache_mib: Vec<u64>,
@@ -108,7 +111,7 @@ pub(crate) struct AbArgs {
         value_name = "FILE",
         help_heading = "Report",
         conflicts_with_all = [
-            "input", "workload", "shape", "n", "seed", "accessors", "controls", "stages", "layout", "cache_mib", "read", "threads",
+            "input", "workload", "shape", "n", "seed", "accessors", "controls", "stages", "layout", "advice", "cache_mib", "read", "threads",
             "trials", "time_box", "pin", "work_dir",
         ]
     )]
@@ -177,6 +180,7 @@ impl AbArgs {
             layouts: self.layout.clone(),
             cache_mib: self.cache_mib.clone(),
             reads: self.read.clone(),
+            advice: self.advice.clone(),
             stages: self.stages.clone(),
             controls: self.controls.clone(),
             threads: self.threads.clone(),

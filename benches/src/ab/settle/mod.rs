@@ -5,8 +5,9 @@ use std::time::Duration;
 use super::AbError;
 use super::options::{
     ACCESSORS_DEFAULT, AbOptions, BACKGROUND_THREADS_MAX, CACHE_MIB_DEFAULT, CACHE_MIB_MAX, N_DEFAULT, N_MAX,
-    N_UPKEEP, PAIRS_MAX, PAIRS_MIN, SEED_DEFAULT, TIME_BOX_DEFAULT, Trials,
+    N_UPKEEP, PAIRS_MAX, PAIRS_MIN, READERS_MAX, SEED_DEFAULT, TIME_BOX_DEFAULT, Trials,
 };
+use crate::cold::ColdStage;
 use crate::engine::{Accessor, Family, Layout, SORTED, known};
 use crate::plan::Stage;
 use crate::upkeep::UpkeepStage;
@@ -21,7 +22,7 @@ const CONTROLS: [&str; 4] = ["lmdb", "sqlite", "fjall", "redb"];
 const LATER: &[(&str, &[&str])] = &[
     ("accessors", &["ph2", "ph3", "btree", "kvi", "lemon", "bt", "lines", "shards"]),
     ("shape", &["uniform", "uniform8", "decimal", "url", "path", "contract-slot", "contract-hashed"]),
-    ("stages", &["scan", "cold"]),
+    ("stages", &["scan"]),
     ("controls", &["rocksdb"]),
     ("workload", &["w2", "w4", "w5", "ycsb-a", "ycsb-b", "ycsb-c", "ycsb-d", "ycsb-e", "ycsb-f"]),
 ];
@@ -53,11 +54,32 @@ pub(crate) enum Shape {
     W1,
 }
 
+/// What the system is told of cold reads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Advice {
+    /// They are at random: it reads no more than it is asked for.
+    Random,
+    /// Nothing: it may read ahead.
+    Default,
+}
+
+impl Advice {
+    const ALL: [Self; 2] = [Self::Random, Self::Default];
+
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            Self::Random => "random",
+            Self::Default => "default",
+        }
+    }
+}
+
 /// What is measured.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Stages {
-    /// Reads of loaded records.
-    Reads(Vec<Stage>),
+    /// Reads of loaded records: those of pages in memory, then those of pages that are not, each with
+    /// every advice.
+    Reads { warm: Vec<Stage>, cold: Vec<(Advice, ColdStage)> },
     /// Writes, and reads between them.
     Writes(Vec<WriteStage>),
     /// Flushes and compactions.
@@ -67,7 +89,7 @@ pub(crate) enum Stages {
 impl Stages {
     fn count(&self) -> usize {
         match self {
-            Self::Reads(stages) => stages.len(),
+            Self::Reads { warm, cold } => warm.len() + cold.len(),
             Self::Writes(stages) => stages.len(),
             Self::Upkeep(stages) => stages.len(),
         }
@@ -173,7 +195,8 @@ impl AbOptions {
 
     fn threads(&self, workload: Workload) -> Result<Vec<u32>, AbError> {
         let (most, default): (u32, &[u32]) = match workload {
-            Workload::Reads | Workload::Writes => (1, &[1]),
+            Workload::Reads => (READERS_MAX, &[1]),
+            Workload::Writes => (1, &[1]),
             Workload::Upkeep => (BACKGROUND_THREADS_MAX, &[1, 2]),
         };
         let given = if self.threads.is_empty() { default } else { &self.threads };
@@ -182,6 +205,9 @@ impl AbOptions {
             if given[..at].contains(threads) {
                 return Err(AbError::Usage(format!("--threads: {threads} is named twice")));
             }
+        }
+        if self.pin && workload == Workload::Reads && given != [1] {
+            return Err(AbError::Usage("--pin: it holds one reading thread; leave out --threads".to_owned()));
         }
         Ok(given.to_vec())
     }
@@ -208,13 +234,10 @@ impl AbOptions {
     }
 
     fn stages(&self, workload: Workload) -> Result<Stages, AbError> {
-        let reads = Stage::ALL.map(|stage| (stage.name(), stage));
         let writes = WriteStage::ALL.map(|stage| (stage.name(), stage));
         let upkeep = UpkeepStage::ALL.map(|stage| (stage.name(), stage));
         Ok(match workload {
-            Workload::Reads => {
-                Stages::Reads(named("stages", &self.stages, &Stage::ALL.map(Stage::name), &reads)?)
-            }
+            Workload::Reads => return self.reads_stages(),
             Workload::Writes => Stages::Writes(named(
                 "stages",
                 &self.stages,
@@ -227,6 +250,23 @@ impl AbOptions {
                 &UpkeepStage::ALL.map(UpkeepStage::name),
                 &upkeep,
             )?),
+        })
+    }
+
+    fn reads_stages(&self) -> Result<Stages, AbError> {
+        let warm = Stage::ALL.map(|stage| (stage.name(), Some(stage)));
+        let known: Vec<(&str, Option<Stage>)> = warm.into_iter().chain([("cold", None)]).collect();
+        let named_stages = named("stages", &self.stages, &Stage::ALL.map(Stage::name), &known)?;
+        let advices = Advice::ALL.map(|advice| (advice.name(), advice));
+        let advices = named("advice", &self.advice, &[Advice::Random.name()], &advices)?;
+        let is_cold = named_stages.contains(&None);
+        if !is_cold && !self.advice.is_empty() {
+            return Err(AbError::Usage("--advice: it is for the stage `cold` alone".to_owned()));
+        }
+        let cold = advices.iter().filter(|_| is_cold);
+        Ok(Stages::Reads {
+            warm: named_stages.into_iter().flatten().collect(),
+            cold: cold.flat_map(|advice| ColdStage::ALL.map(|stage| (*advice, stage))).collect(),
         })
     }
 

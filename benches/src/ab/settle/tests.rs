@@ -18,7 +18,7 @@ fn refusal(options: &AbOptions) -> String {
 fn defaults_are_the_file_and_w1_with_all_stages() {
     let settled = AbOptions::default().settle().unwrap();
     assert_eq!(settled.shapes, [Shape::File, Shape::W1]);
-    assert_eq!(settled.stages, Stages::Reads(Stage::ALL.to_vec()));
+    assert_eq!(settled.stages, Stages::Reads { warm: Stage::ALL.to_vec(), cold: Vec::new() });
     assert_eq!((settled.n, settled.layouts), (N_DEFAULT, vec![Layout::Bulk]));
     let names: Vec<&str> = settled.families.iter().map(Family::name).collect();
     assert_eq!(names, ACCESSORS_DEFAULT);
@@ -42,12 +42,12 @@ fn what_is_not_built_is_refused_by_the_name_of_its_option() {
         ("--layout: `sorted` is not known", AbOptions { layouts: names(&["sorted"]), ..standard() }),
         ("--workload: `w4` is not built", AbOptions { workload: Some("w4".to_owned()), ..standard() }),
         ("--controls: `rocksdb` is not built", AbOptions { controls: names(&["rocksdb"]), ..standard() }),
-        ("--stages: `cold` is not built", AbOptions { stages: names(&["cold"]), ..standard() }),
+        ("--stages: `scan` is not built", AbOptions { stages: names(&["scan"]), ..standard() }),
         (
             "--read: `direct` is not known; built: mmap, pread",
             AbOptions { reads: names(&["direct"]), ..standard() },
         ),
-        ("--threads: 2 is not possible; allowed: 1", AbOptions { threads: vec![2], ..standard() }),
+        ("--threads: 65 is not possible; allowed: 1 to 64", AbOptions { threads: vec![65], ..standard() }),
         ("--n: 0", AbOptions { n: Some(0), ..standard() }),
         ("--trials: 4", AbOptions { trials: Trials::Pairs(4), ..standard() }),
         ("--cache-mib:", AbOptions { cache_mib: vec![u64::MAX], ..standard() }),
@@ -62,7 +62,10 @@ fn what_is_not_built_is_refused_by_the_name_of_its_option() {
 fn w1_is_its_shape_and_w6_writes() {
     let workload = |name: &str| AbOptions { workload: Some(name.to_owned()), ..AbOptions::default() };
     let reads = workload("w1").settle().unwrap();
-    assert_eq!((reads.shapes, reads.stages), (vec![Shape::W1], Stages::Reads(Stage::ALL.to_vec())));
+    assert_eq!(
+        (reads.shapes, reads.stages),
+        (vec![Shape::W1], Stages::Reads { warm: Stage::ALL.to_vec(), cold: Vec::new() })
+    );
     let writes = workload("w6").settle().unwrap();
     assert_eq!(writes.stages, Stages::Writes(WriteStage::ALL.to_vec()));
     assert_eq!((writes.shapes, writes.reads), (vec![Shape::W1], vec![ReadMode::Mmap]));
@@ -70,6 +73,33 @@ fn w1_is_its_shape_and_w6_writes() {
     assert!(message.starts_with("--stages: `point` is not known; built: write_buffered"), "{message}");
     let message = refusal(&AbOptions { shapes: names(&["file"]), ..workload("w1") });
     assert!(message.starts_with("--workload: `w1`"), "{message}");
+}
+
+#[test]
+fn cold_is_two_stages_with_each_advice_and_only_if_it_is_named() {
+    let cold = |stages: &[&str], advice: &[&str]| AbOptions {
+        stages: names(stages),
+        advice: names(advice),
+        ..AbOptions::default()
+    };
+    let both = |advice| ColdStage::ALL.map(|stage| (advice, stage));
+    let settled = cold(&["cold", "miss"], &[]).settle().unwrap();
+    assert_eq!(
+        settled.stages,
+        Stages::Reads { warm: vec![Stage::Miss], cold: both(Advice::Random).to_vec() }
+    );
+    let settled = cold(&["cold"], &["default", "random"]).settle().unwrap();
+    let cold_stages = [both(Advice::Default), both(Advice::Random)].concat();
+    assert_eq!(settled.stages, Stages::Reads { warm: Vec::new(), cold: cold_stages });
+    assert_eq!(settled.stages_an_input(), 8);
+    assert!(refusal(&cold(&["point"], &["random"])).starts_with("--advice: it is for the stage `cold`"));
+}
+
+#[test]
+fn a_pinned_thread_reads_alone() {
+    let pinned = |threads: &[u32]| AbOptions { pin: true, threads: threads.into(), ..AbOptions::default() };
+    assert!(refusal(&pinned(&[1, 4])).starts_with("--pin: "));
+    assert!(pinned(&[1]).settle().is_ok() && pinned(&[]).settle().is_ok());
 }
 
 #[test]

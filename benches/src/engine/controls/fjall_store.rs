@@ -7,8 +7,8 @@ use std::time::Duration;
 use fjall::{Database, Keyspace, KeyspaceCreateOptions, PersistMode};
 use kiban::Durability;
 
-use super::super::{Engine, Layout, Load, Opening, Sizes, Store};
-use super::{answer, push};
+use super::super::{Engine, Layout, Load, MakeReader, Opening, Sizes, Store};
+use super::{advise, answer, push};
 use crate::answers::Answers;
 use crate::plan::{LATEST_RECORDS, Plan};
 
@@ -19,6 +19,7 @@ const REST_STEP: Duration = Duration::from_millis(20);
 /// It rests if it says so this many times in a row: between two compactions none is active.
 const REST_STEPS: u32 = 10;
 
+#[derive(Clone)]
 struct Fjall {
     name: &'static str,
     records: Keyspace,
@@ -70,6 +71,7 @@ fn rest(db: &Database) {
 /// Opens a store; a new one if there is none.
 pub(super) fn open(dir: &Path, name: &'static str, opening: Opening) -> Result<Box<dyn Store>, String> {
     let (db, records) = open_db(dir, opening.cache_bytes).map_err(|error| error.to_string())?;
+    advise(dir, opening)?;
     Ok(Box::new(Fjall { name, records, db, durability: opening.durability }))
 }
 
@@ -116,6 +118,11 @@ impl Engine for Fjall {
             Ok(())
         };
         answer(plan, call, answers, (get, latest)).map_err(|error| error.to_string())
+    }
+
+    fn for_thread(&self) -> Result<MakeReader, String> {
+        let store = self.clone();
+        Ok(Box::new(move || Ok(Box::new(store))))
     }
 }
 

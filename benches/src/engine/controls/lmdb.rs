@@ -8,7 +8,7 @@ use heed::types::Bytes;
 use heed::{Database, Env, EnvFlags, EnvOpenOptions, PutFlags, RoTxn, WithTls};
 use kiban::Durability;
 
-use super::super::{Engine, Layout, Load, Opening, Sizes, Store};
+use super::super::{Engine, Layout, Load, MakeReader, Opening, Sizes, Store};
 use super::{answer, push};
 use crate::answers::Answers;
 use crate::plan::{LATEST_RECORDS, Plan};
@@ -31,6 +31,7 @@ pub(super) enum Reading {
 
 struct Lmdb {
     name: &'static str,
+    reading: Reading,
     /// The transaction of all reads, if there is one. Ends before `env`.
     txn: Option<RoTxn<'static, WithTls>>,
     records: Database<Bytes, Bytes>,
@@ -44,7 +45,7 @@ pub(super) fn build(dir: &Path, load: &Load<'_>) -> std::result::Result<(), Stri
 }
 
 fn build_inner(dir: &Path, load: &Load<'_>) -> Result<()> {
-    let (env, records) = open_env(dir, Durability::Buffered)?;
+    let (env, records) = open_env(dir, EnvFlags::NO_SYNC)?;
     let flags = match load.layout {
         Layout::Bulk => PutFlags::APPEND,
         Layout::Normal => PutFlags::empty(),
@@ -67,18 +68,23 @@ pub(super) fn open(
     reading: Reading,
 ) -> std::result::Result<Box<dyn Store>, String> {
     let opened = || -> Result<Lmdb> {
-        let (env, records) = open_env(dir, opening.durability)?;
-        let txn = match reading {
-            Reading::OneTxn => Some(env.clone().static_read_txn()?),
-            Reading::TxnPerCall => None,
-        };
+        let (env, records) = open_env(dir, flags_of(opening))?;
+        let txn = reading.begin(&env)?;
         let table_bytes = dir.join(DATA_FILE).metadata().ok().map(|data| data.len());
-        Ok(Lmdb { name, txn, records, env, table_bytes })
+        Ok(Lmdb { name, reading, txn, records, env, table_bytes })
     };
     opened().map(|store| Box::new(store) as Box<dyn Store>).map_err(|error| error.to_string())
 }
 
-fn open_env(dir: &Path, durability: Durability) -> Result<(Env, Database<Bytes, Bytes>)> {
+fn flags_of(opening: Opening) -> EnvFlags {
+    let mut flags = EnvFlags::empty();
+    flags.set(EnvFlags::NO_SYNC, opening.durability == Durability::Buffered);
+    // Else a page fault reads up to 8 MiB of the map.
+    flags.set(EnvFlags::NO_READ_AHEAD, opening.warmth.is_advised());
+    flags
+}
+
+fn open_env(dir: &Path, flags: EnvFlags) -> Result<(Env, Database<Bytes, Bytes>)> {
     std::fs::create_dir_all(dir)?;
     let mut options = EnvOpenOptions::new();
     options.map_size(MAP_BYTES);
@@ -86,15 +92,23 @@ fn open_env(dir: &Path, durability: Durability) -> Result<(Env, Database<Bytes, 
     // mapped file. `NO_SYNC` costs data after a power cut, as `Buffered` allows; after the death
     // of the process the run's data is not opened again.
     let env = unsafe {
-        if durability == Durability::Buffered {
-            options.flags(EnvFlags::NO_SYNC);
-        }
+        options.flags(flags);
         options.open(dir)?
     };
     let mut txn = env.write_txn()?;
     let records = env.create_database(&mut txn, None)?;
     txn.commit()?;
     Ok((env, records))
+}
+
+impl Reading {
+    /// The transaction of all reads of this thread, if there is one.
+    fn begin(self, env: &Env) -> heed::Result<Option<RoTxn<'static, WithTls>>> {
+        match self {
+            Self::OneTxn => Ok(Some(env.clone().static_read_txn()?)),
+            Self::TxnPerCall => Ok(None),
+        }
+    }
 }
 
 impl Lmdb {
@@ -143,6 +157,15 @@ impl Engine for Lmdb {
             None => self.env.read_txn().and_then(|txn| self.answer(&txn, plan, call, answers)),
         };
         answered.map_err(|error| error.to_string())
+    }
+
+    fn for_thread(&self) -> std::result::Result<MakeReader, String> {
+        let (name, reading, env) = (self.name, self.reading, self.env.clone());
+        let (records, table_bytes) = (self.records, self.table_bytes);
+        Ok(Box::new(move || {
+            let txn = reading.begin(&env).map_err(|error| error.to_string())?;
+            Ok(Box::new(Lmdb { name, reading, txn, records, env, table_bytes }))
+        }))
     }
 }
 

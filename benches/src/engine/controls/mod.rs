@@ -21,6 +21,7 @@ use super::load::Load;
 use super::{Opening, Store};
 use crate::answers::Answers;
 use crate::keys::KeySet;
+use crate::machine::expect_random_reads;
 use crate::plan::{Plan, Stage};
 
 /// Another store than Kiban, as it is used.
@@ -91,6 +92,14 @@ fn check_keys(set: &dyn KeySet, takes: RangeInclusive<usize>) -> Result<(), Stri
             let (len, least, most) = (key.len(), takes.start(), takes.end());
             return Err(format!("a key of the input has {len} bytes; allowed are {least} to {most}"));
         }
+    }
+    Ok(())
+}
+
+/// Says of the files that a store has opened by itself that they are read at random, if they are.
+fn advise(dir: &Path, opening: Opening) -> Result<(), String> {
+    if opening.warmth.is_advised() {
+        expect_random_reads(dir).map_err(|error| error.to_string())?;
     }
     Ok(())
 }

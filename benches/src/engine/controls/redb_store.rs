@@ -8,12 +8,13 @@
 
 use std::ops::Bound;
 use std::path::Path;
+use std::sync::Arc;
 
 use kiban::Durability;
 use redb::{Database, ReadOnlyTable, ReadableDatabase as _, ReadableTable as _, TableDefinition};
 
-use super::super::{Engine, Load, Opening, Sizes, Store};
-use super::{answer, push};
+use super::super::{Engine, Load, MakeReader, Opening, Sizes, Store};
+use super::{advise, answer, push};
 use crate::answers::Answers;
 use crate::plan::{LATEST_RECORDS, Plan};
 
@@ -28,7 +29,7 @@ struct Redb {
     name: &'static str,
     /// The table in the transaction of all reads, until something is put.
     reading: Option<Table>,
-    db: Database,
+    db: Arc<Database>,
     durability: Durability,
     table_bytes: Option<u64>,
 }
@@ -64,12 +65,14 @@ pub(super) fn open(
     opening: Opening,
 ) -> std::result::Result<Box<dyn Store>, String> {
     let opened = || -> Result<Redb> {
-        let db = open_db(dir, opening.cache_bytes)?;
+        let db = Arc::new(open_db(dir, opening.cache_bytes)?);
         let reading = Some(table(&db)?);
         let table_bytes = dir.join(DATA_FILE).metadata().ok().map(|data| data.len());
         Ok(Redb { name, reading, db, durability: opening.durability, table_bytes })
     };
-    opened().map(|store| Box::new(store) as Box<dyn Store>).map_err(|error| error.to_string())
+    let store = opened().map_err(|error| error.to_string())?;
+    advise(dir, opening)?;
+    Ok(Box::new(store))
 }
 
 fn open_db(dir: &Path, cache_bytes: u64) -> Result<Database> {
@@ -137,6 +140,15 @@ impl Engine for Redb {
             answer(plan, call, answers, (get, latest))
         })
     }
+
+    fn for_thread(&self) -> std::result::Result<MakeReader, String> {
+        let (name, db) = (self.name, self.db.clone());
+        let (durability, table_bytes) = (self.durability, self.table_bytes);
+        Ok(Box::new(move || {
+            let reading = Some(table(&db).map_err(|error| error.to_string())?);
+            Ok(Box::new(Redb { name, reading, db, durability, table_bytes }))
+        }))
+    }
 }
 
 impl Store for Redb {
@@ -167,6 +179,7 @@ impl Store for Redb {
 
     fn close(mut self: Box<Self>) -> std::result::Result<(), String> {
         self.reading = None;
-        self.db.close().map_err(|error| error.to_string())
+        let db = Arc::into_inner(self.db).ok_or("a reader is left")?;
+        db.close().map_err(|error| error.to_string())
     }
 }

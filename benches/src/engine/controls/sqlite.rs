@@ -5,15 +5,16 @@
 //! memory map as far as SQLite lets it reach (2 GiB), so that a read copies no page; statements
 //! prepared once; and one read transaction for all reads, because beginning one takes locks and
 //! system calls, more than the read itself. The first put ends that transaction: it would not see
-//! the put. Its page cache has as many bytes as Kiban's.
+//! the put. Its page cache has as many bytes as Kiban's. Where reads are cold and at random there is no
+//! map: only an open file can be told of it.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use kiban::Durability;
 use rusqlite::{CachedStatement, Connection, OptionalExtension as _, Row};
 
-use super::super::{Engine, Load, Opening, Sizes, Store};
-use super::answer;
+use super::super::{Engine, Load, MakeReader, Opening, Sizes, Store};
+use super::{advise, answer};
 use crate::answers::Answers;
 use crate::plan::{LATEST_RECORDS, Plan};
 
@@ -33,6 +34,9 @@ const SCAN: &str = "SELECT key, value FROM records ORDER BY key";
 struct Sqlite {
     name: &'static str,
     db: Connection,
+    /// For the connection of another thread.
+    dir: PathBuf,
+    opening: Opening,
     /// Whether the transaction of all reads is open.
     is_reading: bool,
     table_bytes: Option<u64>,
@@ -61,13 +65,7 @@ fn build_inner(dir: &Path, load: &Load<'_>) -> rusqlite::Result<()> {
 
 /// Opens a store; a new one if there is none.
 pub(super) fn open(dir: &Path, name: &'static str, opening: Opening) -> Result<Box<dyn Store>, String> {
-    let opened = || -> rusqlite::Result<Sqlite> {
-        let db = open_db(dir, opening.cache_bytes, opening.durability)?;
-        db.execute_batch("BEGIN")?;
-        let table_bytes = dir.join(DATA_FILE).metadata().ok().map(|data| data.len());
-        Ok(Sqlite { name, db, is_reading: true, table_bytes })
-    };
-    opened().map(|store| Box::new(store) as Box<dyn Store>).map_err(|error| error.to_string())
+    Ok(Box::new(Sqlite::open(dir, name, opening)?))
 }
 
 fn open_db(dir: &Path, cache_bytes: u64, durability: Durability) -> rusqlite::Result<Connection> {
@@ -89,6 +87,21 @@ fn open_db(dir: &Path, cache_bytes: u64, durability: Durability) -> rusqlite::Re
 }
 
 impl Sqlite {
+    fn open(dir: &Path, name: &'static str, opening: Opening) -> Result<Self, String> {
+        let begin = || {
+            let db = open_db(dir, opening.cache_bytes, opening.durability)?;
+            if opening.warmth.is_advised() {
+                db.pragma_update(None, "mmap_size", 0)?;
+            }
+            db.execute_batch("BEGIN")?;
+            Ok(db)
+        };
+        let db = begin().map_err(|error: rusqlite::Error| error.to_string())?;
+        advise(dir, opening)?;
+        let table_bytes = dir.join(DATA_FILE).metadata().ok().map(|data| data.len());
+        Ok(Self { name, db, dir: dir.to_owned(), opening, is_reading: true, table_bytes })
+    }
+
     #[inline]
     fn get_inner(&self, key: &[u8], answers: &mut Answers) -> rusqlite::Result<()> {
         let mut get = self.db.prepare_cached(GET)?;
@@ -145,6 +158,12 @@ impl Engine for Sqlite {
         let get = |key: &[u8], answers: &mut Answers| self.get_inner(key, answers);
         let latest = |lower: &[u8], upper: &[u8], answers: &mut Answers| self.latest(lower, upper, answers);
         answer(plan, call, answers, (get, latest)).map_err(|error| error.to_string())
+    }
+
+    /// A connection of its own, as SQLite wants it.
+    fn for_thread(&self) -> Result<MakeReader, String> {
+        let (dir, name, opening) = (self.dir.clone(), self.name, self.opening);
+        Ok(Box::new(move || Ok(Box::new(Sqlite::open(&dir, name, opening)?))))
     }
 }
 

@@ -1,6 +1,8 @@
 //! One trial of one engine: calls timed one by one into a histogram, each answer checked by a
 //! cheap word; then some of the calls again without the clock, for the throughput.
 
+mod threads;
+
 use std::ops::Range;
 use std::time::Instant;
 
@@ -12,8 +14,10 @@ use crate::compare::Sample;
 use crate::engine::{Engine, Pages};
 use crate::keys::KeySet;
 use crate::machine::{Reading, Spent};
-use crate::plan::Plan;
+use crate::plan::{Plan, Stage};
 use crate::report::{RatioTo, Spread, TrialRow};
+
+pub(crate) use threads::Shared;
 
 /// Percentiles are kept to one part in a thousand.
 const DIGITS: u8 = 3;
@@ -63,10 +67,24 @@ pub(crate) fn run_trial<C: Clock>(
     calls: Range<usize>,
     clock: &C,
 ) -> Result<Trial, Failure> {
-    let mut answers = Answers::default();
     lead_in(engine, plan, &calls)?;
     let mut recorder = Recorder::begin(engine.pages());
-    for call in calls.clone() {
+    ask(engine, plan, calls.clone(), clock, &mut recorder)?;
+    let mut trial = recorder.end(engine.pages(), clock, plan.stage.ops_per_call());
+    trial.ops_per_s = ops_again(engine, plan, &calls)?;
+    Ok(trial)
+}
+
+/// Makes calls, each timed and checked.
+fn ask<C: Clock>(
+    engine: &mut dyn Engine,
+    plan: &Plan,
+    calls: Range<usize>,
+    clock: &C,
+    recorder: &mut Recorder,
+) -> Result<(), Failure> {
+    let mut answers = Answers::default();
+    for call in calls {
         answers.clear();
         let start = clock.start();
         let answered = engine.call(plan, call, &mut answers);
@@ -76,11 +94,14 @@ pub(crate) fn run_trial<C: Clock>(
             return Err(Failure::Wrong { call });
         }
     }
-    let ops_per_call = plan.stage.ops_per_call();
-    let mut trial = recorder.end(engine.pages(), clock, ops_per_call);
+    Ok(())
+}
+
+/// Makes some calls again without the clock of single ones: operations a second.
+fn ops_again(engine: &mut dyn Engine, plan: &Plan, calls: &Range<usize>) -> Result<Option<f64>, Failure> {
     let again = calls.start..calls.start + calls.len().div_ceil(THROUGHPUT_PART);
-    trial.ops_per_s = calls_per_s(engine, plan, again)?.map(|calls| calls * ops_per_call as f64);
-    Ok(trial)
+    let ops_per_call = plan.stage.ops_per_call() as f64;
+    Ok(calls_per_s(engine, plan, again)?.map(|calls| calls * ops_per_call))
 }
 
 /// Collects the timed calls of one trial.
@@ -109,10 +130,7 @@ impl Recorder {
     /// The trial, without its throughput.
     pub(crate) fn end(self, pages: Option<Pages>, clock: &impl Clock, ops_per_call: usize) -> Trial {
         let spent = Reading::now().since(&self.before);
-        let pages = pages.zip(self.pages_before).map(|(now, before)| Pages {
-            data: now.data.saturating_sub(before.data),
-            index: now.index.saturating_sub(before.index),
-        });
+        let pages = pages.zip(self.pages_before).map(|(now, before)| now.since(before));
         Trial {
             ops: self.ticks.len() * ops_per_call as u64,
             ticks: self.ticks,
@@ -170,6 +188,20 @@ pub(crate) fn check(engine: &mut dyn Engine, plan: &Plan, set: &dyn KeySet) -> R
     Ok(checked)
 }
 
+/// Checks every answer, and that lookups were made through the accessor.
+pub(crate) fn check_used(engine: &mut dyn Engine, plan: &Plan, set: &dyn KeySet) -> Result<u64, Failure> {
+    let before = engine.lookups();
+    let checked = check(engine, plan, set)?;
+    // A miss may end at a filter, and `latest` is a scan.
+    let must_ask = matches!(plan.stage, Stage::Point | Stage::Multiget);
+    match before {
+        Some(_) if must_ask && engine.lookups() == before => {
+            Err(Failure::Error(format!("`{}` was asked nothing", engine.name())))
+        }
+        _ => Ok(checked),
+    }
+}
+
 fn new_histogram(digits: u8) -> Histogram<u64> {
     match Histogram::new_with_bounds(1, TICKS_MAX, digits) {
         Ok(histogram) => histogram,
@@ -178,6 +210,25 @@ fn new_histogram(digits: u8) -> Histogram<u64> {
 }
 
 impl Trial {
+    /// This and what another thread did in the same trial.
+    fn join(mut self, other: Self) -> Self {
+        // Both have the bounds of `new_histogram`.
+        let _ = self.ticks.add(&other.ticks);
+        self.ticks_sum += other.ticks_sum;
+        self.ops += other.ops;
+        let sum = |ours: Option<u64>, theirs: Option<u64>| Some(ours? + theirs?);
+        self.spent.minor_faults = sum(self.spent.minor_faults, other.spent.minor_faults);
+        self.spent.major_faults = sum(self.spent.major_faults, other.spent.major_faults);
+        self
+    }
+
+    /// Takes what is counted of the whole process, and the pages of the engine before and after.
+    fn of_process(&mut self, spent: &Spent, before: Option<Pages>, after: Option<Pages>) {
+        let Spent { minor_faults, major_faults, .. } = self.spent;
+        self.spent = Spent { minor_faults, major_faults, ..*spent };
+        self.pages = after.zip(before).map(|(now, before)| now.since(before));
+    }
+
     /// The time in nanoseconds that this share of the operations stayed within.
     ///
     /// A clock that counts in steps puts many calls on one reading. They are spread evenly over
