@@ -52,7 +52,8 @@ pub struct AbOptions {
     /// Which work: `w1`, reads of the shape `w1`; `w3`, flush and compaction; `w6`, writes. Default:
     /// reads.
     pub workload: Option<String>,
-    /// Input shapes. Default: `file` if there is an input, else `w1` if there is a workload, else
+    /// Input shapes: `file`, `w1`, `uniform`, `uniform8`, `decimal`, `url`, `path`, `contract-slot`,
+    /// `contract-hashed`; `all` is every one. Default: `file` if there is an input, else `w1` if there is a workload, else
     /// both.
     pub shapes: Vec<String>,
     /// Records of each generated shape; an error if none is. Default: [`N_DEFAULT`]; of `w3`

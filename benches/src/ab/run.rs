@@ -14,7 +14,7 @@ use super::warnings::Warnings;
 use crate::clock::BestClock;
 use crate::engine::{Layout, Opening, Warmth};
 use crate::input::Records;
-use crate::keys::{FileSet, KeySet, W1};
+use crate::keys::{FileSet, Generated, KeySet, W1};
 use crate::machine::{Pin, file_system_of, load_average};
 use crate::report::{Cell, Report, SCHEMA_VERSION, Status, check_dir, write_dir};
 
@@ -65,6 +65,7 @@ pub fn run(options: &AbOptions, progress: &mut dyn Progress) -> Result<AbReport,
     for shape in run.settled.shapes.clone() {
         let set: Box<dyn KeySet> = match shape {
             Shape::W1 => Box::new(W1::new(run.settled.n as usize, run.settled.seed)),
+            Shape::Keys(shape) => Box::new(Generated::new(shape, run.settled.n as usize, run.settled.seed)),
             Shape::File => Box::new(FileSet(run.file(options)?)),
         };
         for layout in run.settled.layouts.clone() {

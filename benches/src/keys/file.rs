@@ -1,9 +1,8 @@
-//! Records of a file as a key set. Its groups are runs of 100 neighbours, so any file has them.
+//! Records of a file as a key set. Its groups are runs of neighbours, so any file has them.
 
+use super::runs::{group_of, make_absent};
 use super::{Group, KeySet};
 use crate::input::Records;
-
-const GROUP_RECORDS: usize = 100;
 
 /// The records of a file.
 #[derive(Clone, Debug)]
@@ -28,24 +27,13 @@ impl KeySet for FileSet {
 
     /// The key with its last byte changed; longer, if that is a key of the set too.
     fn absent(&self, rank: usize, into: &mut Vec<u8>) {
-        let start = into.len();
-        into.extend_from_slice(self.0.key(rank));
-        match into[start..].last_mut() {
-            Some(last) => *last ^= 1,
-            None => into.push(1),
-        }
-        while self.0.rank_of(&into[start..]).is_ok() {
-            into.push(1);
-        }
+        let (start, key) = (into.len(), self.0.key(rank));
+        into.extend_from_slice(key);
+        make_absent(into, start, key.len().checked_sub(1), |key| self.0.rank_of(key).is_ok());
     }
 
     fn group_of(&self, rank: usize) -> Group {
-        let first = rank - rank % GROUP_RECORDS;
-        let end = self.len().min(first + GROUP_RECORDS);
-        // The least key above the last one, where there is no next.
-        let after_last = || [self.0.key(end - 1), &[0]].concat();
-        let upper = if end < self.len() { self.0.key(end).to_vec() } else { after_last() };
-        Group { ranks: first..end, lower: self.0.key(first).to_vec(), upper }
+        group_of(self.len(), rank, |rank| self.0.key(rank))
     }
 }
 

@@ -1,11 +1,16 @@
 //! Sets of records that a run loads and asks for, and that the oracle can recompute.
 
 mod file;
+mod generated;
+mod runs;
+mod shape;
 mod w1;
 
 use std::ops::Range;
 
 pub(crate) use file::FileSet;
+pub(crate) use generated::Generated;
+pub(crate) use shape::KeyShape;
 pub(crate) use w1::W1;
 
 /// Records in rising key order. A *rank* is a record's place in that order, from 0. Every method

@@ -47,7 +47,8 @@ pub(crate) struct AbArgs {
     /// Work: `w1` (reads of the shape w1), `w3` (flush and compaction), `w6` (writes); without it, reads of all inputs
     #[arg(long, value_name = "WORK", help_heading = "Input")]
     workload: Option<String>,
-    /// Inputs: `file` (yours or the shipped one), `w1`
+    /// Inputs: `file` (yours or the shipped one), `w1`; keys of one shape: `uniform` (20 bytes), `uniform8`, `decimal`,
+    /// `url`, `path`, `contract-slot`, `contract-hashed`; `all` is every one [default: file and w1]
     #[arg(long, value_name = "SHAPE", value_delimiter = ',', help_heading = "Input")]
     shape: Vec<String>,
     /// Records of a generated input, not of a file [default: 100000; of w3 1000000]

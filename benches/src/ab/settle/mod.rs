@@ -9,6 +9,7 @@ use super::options::{
 };
 use crate::cold::ColdStage;
 use crate::engine::{Accessor, Family, Layout, SORTED, known};
+use crate::keys::KeyShape;
 use crate::plan::Stage;
 use crate::upkeep::UpkeepStage;
 use crate::writes::WriteStage;
@@ -21,7 +22,6 @@ const CONTROLS: [&str; 4] = ["lmdb", "sqlite", "fjall", "redb"];
 /// a misspelt name.
 const LATER: &[(&str, &[&str])] = &[
     ("accessors", &["ph2", "ph3", "btree", "kvi", "lemon", "bt", "lines", "shards"]),
-    ("shape", &["uniform", "uniform8", "decimal", "url", "path", "contract-slot", "contract-hashed"]),
     ("stages", &["scan"]),
     ("controls", &["rocksdb"]),
     ("workload", &["w2", "w4", "w5", "ycsb-a", "ycsb-b", "ycsb-c", "ycsb-d", "ycsb-e", "ycsb-f"]),
@@ -52,6 +52,16 @@ pub(crate) enum Shape {
     File,
     /// The generated workload W1.
     W1,
+    /// Another generated one.
+    Keys(KeyShape),
+}
+
+impl Shape {
+    /// All with their names.
+    fn named() -> Vec<(&'static str, Self)> {
+        let keys = KeyShape::ALL.map(|shape| (shape.name(), Self::Keys(shape)));
+        [("file", Self::File), ("w1", Self::W1)].into_iter().chain(keys).collect()
+    }
 }
 
 /// What the system is told of cold reads.
@@ -219,7 +229,11 @@ impl AbOptions {
             (None, Some(_)) => &["w1"],
             (None, None) => &["file", "w1"],
         };
-        let shapes = named("shape", &self.shapes, default, &[("file", Shape::File), ("w1", Shape::W1)])?;
+        let known = Shape::named();
+        let shapes = match &*self.shapes {
+            [all] if all == "all" => known.into_iter().map(|(_, shape)| shape).collect(),
+            given => named("shape", given, default, &known)?,
+        };
         let usage = |sentence: &str| Err(AbError::Usage(sentence.to_owned()));
         if self.workload.as_deref() == Some("w1") && shapes != [Shape::W1] {
             return usage("--workload: `w1` is the shape `w1` alone; leave out --workload to read another");

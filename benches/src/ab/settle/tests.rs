@@ -38,7 +38,7 @@ fn what_is_not_built_is_refused_by_the_name_of_its_option() {
         ("--accessors: `ph3` is not built", AbOptions { accessors: names(&["sorted", "ph3"]), ..standard() }),
         ("--accessors: `x` is not known", AbOptions { accessors: names(&["x"]), ..standard() }),
         ("--layout: `bulk` is named twice", AbOptions { layouts: names(&["bulk", "bulk"]), ..standard() }),
-        ("--shape: `url` is not built", AbOptions { shapes: names(&["url"]), ..standard() }),
+        ("--shape: `urls` is not known", AbOptions { shapes: names(&["urls"]), ..standard() }),
         ("--layout: `sorted` is not known", AbOptions { layouts: names(&["sorted"]), ..standard() }),
         ("--workload: `w4` is not built", AbOptions { workload: Some("w4".to_owned()), ..standard() }),
         ("--controls: `rocksdb` is not built", AbOptions { controls: names(&["rocksdb"]), ..standard() }),
@@ -100,6 +100,13 @@ fn a_pinned_thread_reads_alone() {
     let pinned = |threads: &[u32]| AbOptions { pin: true, threads: threads.into(), ..AbOptions::default() };
     assert!(refusal(&pinned(&[1, 4])).starts_with("--pin: "));
     assert!(pinned(&[1]).settle().is_ok() && pinned(&[]).settle().is_ok());
+}
+
+#[test]
+fn shapes_are_named_one_by_one_or_all() {
+    let shapes = |shapes: &[&str]| AbOptions { shapes: names(shapes), ..AbOptions::default() }.settle();
+    assert_eq!(shapes(&["path", "w1"]).unwrap().shapes, [Shape::Keys(KeyShape::Path), Shape::W1]);
+    assert_eq!(shapes(&["all"]).unwrap().shapes.len(), 2 + KeyShape::ALL.len());
 }
 
 #[test]
