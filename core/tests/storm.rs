@@ -7,6 +7,8 @@
 
 mod common {
     pub(crate) mod env;
+    pub(crate) mod rng;
+    pub(crate) mod switching;
 }
 
 use std::collections::BTreeMap;
@@ -16,7 +18,10 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use common::env::env_u64;
-use kiban::{Db, Durability, Keyspace, Settings, Snapshot, Value, WriteBatch};
+use common::rng::Rng;
+use common::switching;
+use kiban::storage::FsStorage;
+use kiban::{Db, Durability, IndexPolicy, Keyspace, Settings, Snapshot, Value, WriteBatch};
 
 const WRITERS: u64 = 2;
 const READERS: u64 = 8;
@@ -36,13 +41,14 @@ struct Storm {
     rounds: [AtomicU64; KINDS.len()],
 }
 
-const KINDS: [&str; 6] = ["writes", "reads", "compactions", "checkpoints", "drops", "ingests"];
+const KINDS: [&str; 7] = ["writes", "reads", "compactions", "checkpoints", "drops", "ingests", "switches"];
 const WRITES: usize = 0;
 const READS: usize = 1;
 const COMPACTIONS: usize = 2;
 const CHECKPOINTS: usize = 3;
 const DROPS: usize = 4;
 const INGESTS: usize = 5;
+const SWITCHES: usize = 6;
 
 /// Ends the others when a thread ends, also by a failure.
 struct Stop<'a>(&'a AtomicBool);
@@ -260,6 +266,29 @@ impl Storm {
         });
     }
 
+    /// Indexes that come, go, are kept elsewhere, and whose files vanish.
+    fn switch(&self, dir: &Path) {
+        let mut rng = Rng::new(9);
+        self.repeat(|_| {
+            if rng.percent(25) {
+                for path in switching::sidecars(&FsStorage::new(), dir).unwrap() {
+                    // The store may have been quicker.
+                    let _ = std::fs::remove_file(path);
+                }
+            }
+            rng.pick(&self.spaces).reindex(switching::policy(&mut rng)).unwrap();
+            self.count(SWITCHES);
+            thread::sleep(Duration::from_millis(30));
+        });
+    }
+
+    /// Every table gets an index again, also those whose sidecars were taken away.
+    fn index_all(&self) {
+        for name in self.db.keyspaces().unwrap() {
+            self.db.keyspace(&name).unwrap().reindex(IndexPolicy::always("ph4")).unwrap();
+        }
+    }
+
     /// The files of the directory are the live ones, as soon as all is at rest.
     fn check_files(&self, dir: &Path) {
         self.db.wait_idle().unwrap();
@@ -338,6 +367,7 @@ fn all_at_once_gives_no_wrong_value_no_error_and_leaves_no_file() {
         scope.spawn(|| storm.checkpoint(root.path()));
         scope.spawn(|| storm.come_and_go());
         scope.spawn(|| storm.ingest());
+        scope.spawn(|| storm.switch(&dir));
         let end = Instant::now() + Duration::from_secs(env_u64("KIBAN_STORM_SECONDS", 4));
         while Instant::now() < end && !storm.stop.load(Ordering::Relaxed) {
             thread::sleep(Duration::from_millis(20));
@@ -352,6 +382,7 @@ fn all_at_once_gives_no_wrong_value_no_error_and_leaves_no_file() {
         let acked = storm.acked[group as usize].load(Ordering::Relaxed).max(1);
         (0..6).for_each(|road| assert_eq!(storm.number_of(group, road), acked, "group {group}"));
     }
+    storm.index_all();
     assert!(storm.db.verify().unwrap().is_clean());
     storm.check_files(&dir);
 }

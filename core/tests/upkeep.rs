@@ -17,7 +17,7 @@ use std::time::Duration;
 use common::listening::{Gate, LONG, open_listening};
 use common::memory::{dir, open, open_with, settings};
 use kiban::storage::{Effect, Fault, MemStorage, Op, SimStorage, Storage};
-use kiban::{Db, Durability, ErrorKind, Event, Result, Settings, WriteBatch};
+use kiban::{Db, Durability, ErrorKind, Event, IndexPolicy, Result, Settings, WriteBatch};
 
 /// Runs a call that must come back.
 fn within_long<T: Send + 'static>(call: impl FnOnce() -> T + Send + 'static) -> T {
@@ -330,4 +330,17 @@ fn a_damaged_filter_is_told_once_with_no_lock_held_and_costs_no_answer() {
         assert!(!ks.contains("nothing").unwrap());
         assert_eq!(told.load(Ordering::Relaxed), 1, "what was written anew is whole");
     }
+}
+
+#[test]
+fn a_flush_that_fails_for_good_keeps_the_only_thread_from_nothing_else() {
+    let disk = SimStorage::new(1);
+    let db = open_with(disk.clone(), Settings { background_threads: 1, ..settings() }).unwrap();
+    let (a, b) = (db.keyspace("a").unwrap(), db.keyspace("b").unwrap());
+    put_and_flush(&b).unwrap();
+    disk.inject(Fault::at_op(Op::Append, 1, Effect::NoSpace).on(".sst").for_good());
+    a.put("k", "v").unwrap();
+    assert!(a.flush().unwrap_err().is_disk_full());
+    let report = within_long(move || b.reindex(IndexPolicy::always("ph4"))).unwrap();
+    assert_eq!(report.built + report.kept, 1);
 }

@@ -28,7 +28,7 @@ const LIARS: [(u64, u64); 6] = [(1, 1), (2, 1), (3, 2), (4, 7), (5, 40), (6, 300
 /// | `used` | it was asked, found keys, and was never wrong about one |
 /// | `liar` | nor does an answer change where a [`Liar`] wraps it |
 /// | `promise breaker` | where every promise is checked, not even one that breaks them changes an answer |
-/// | `damage` | a sidecar with any bit flipped, cut anywhere, another's, of a newer version, or gone: right answers, told once, counted as fallbacks |
+/// | `damage` | a sidecar with any bit flipped, cut anywhere, another's, of a newer version, or gone: right answers, resident and mapped; where a copy is made, told once and counted as fallbacks |
 /// | `rebuild` | a sidecar that is damaged, of another table, or gone is built anew, byte for byte |
 ///
 /// The tables have some hundred keys, and a format is expected to index one of 300.
@@ -49,9 +49,9 @@ pub fn check_in_store(format: Arc<dyn AccessorFormat>) -> std::result::Result<Re
             findings.check("liar", &subject, || lies(&format, seed, one_in, is_mapped));
         }
         findings.check("promise breaker", subject, || breaks_promises(&format, is_mapped));
+        findings.check("damage", subject, || damage::any_bit_or_cut(&format, is_mapped));
     }
     findings.check("answers", "files", || in_files(&format));
-    findings.check("damage", "one small table", || damage::any_bit_or_cut(&format));
     findings.check("rebuild", "several tables", || damage::built_anew(&format));
     findings.finish()
 }

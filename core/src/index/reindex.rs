@@ -1,5 +1,6 @@
 //! Swapping the indexes of tables that are there, their data untouched.
 
+use std::io;
 use std::sync::Arc;
 
 use kiban_formats::Level;
@@ -66,9 +67,11 @@ impl Store {
         let names = settled.sidecars.iter().map(|(format, _)| format.as_str());
         let mut dropped = 0;
         for format in names.filter(|format| is_known(format) && !is_wanted(format)) {
-            if self.storage.remove(&table.path().with_extension(format)).is_ok() {
+            let removed = self.storage.remove(&table.path().with_extension(format));
+            let is_gone = removed.as_ref().is_err_and(|error| error.kind() == io::ErrorKind::NotFound);
+            if removed.is_ok() || is_gone {
                 table.index().forget_sidecar(format);
-                dropped += 1;
+                dropped += u64::from(!is_gone);
             }
         }
         dropped

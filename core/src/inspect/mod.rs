@@ -4,6 +4,7 @@
 //! or damaged. The file's first bytes say what it is, of a table the last; where they are damaged,
 //! its name.
 
+mod accessor;
 mod table;
 
 use std::fmt::Display;
@@ -11,7 +12,6 @@ use std::io::{self, Write};
 use std::path::Path;
 use std::sync::Arc;
 
-use kiban_formats::accessor_file::describe_accessor;
 use kiban_formats::describe::Dump;
 use kiban_formats::frame::FileKind;
 use kiban_formats::log::describe_log;
@@ -120,7 +120,7 @@ pub fn inspect(path: &Path, options: Options, out: &mut dyn Write) -> Result<(),
         Kind::Pointer => describe_pointer(&bytes, &mut dump),
         Kind::Log => describe_log(&bytes, &mut dump),
         Kind::Manifest => describe_manifest(&bytes, &mut dump),
-        Kind::Accessor | Kind::Table => describe_accessor(&bytes, &mut dump),
+        Kind::Accessor | Kind::Table => accessor::describe(bytes, &mut dump),
     };
     print(dump, out)?;
     described.map_err(|error| file.damaged(error).into())

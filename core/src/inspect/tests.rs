@@ -3,20 +3,23 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use kiban_indexes::conformance::with_header;
+
 use super::*;
 use crate::error::ErrorKind;
-use crate::{Db, Settings};
+use crate::{Db, IndexPolicy, Settings};
 
-/// A closed store with a table, a log and a jumbo record.
+/// A closed store with a table, its index, a log and a jumbo record.
 fn store() -> tempfile::TempDir {
     let dir = tempfile::tempdir().unwrap();
-    let db = Db::builder(dir.path()).settings(Settings::default()).open().unwrap();
+    let db = Db::builder(dir.path()).index_policy(IndexPolicy::always("ph4")).open().unwrap();
     let keyspace = db.default_keyspace();
     for no in 0..60u32 {
         keyspace.put(format!("key{no:03}"), vec![b'v'; 100]).unwrap();
     }
     keyspace.put("large", vec![7; 70_000]).unwrap();
     db.flush().unwrap();
+    db.wait_idle().unwrap();
     keyspace.put("logged", "value").unwrap();
     db.close().unwrap();
     drop(db);
@@ -49,10 +52,11 @@ fn assert_has(text: &str, parts: &[&str]) {
 #[test]
 fn every_file_is_told_by_its_bytes_whatever_its_name() {
     let dir = store();
-    let kinds: [(&str, &[&str]); 4] = [
+    let kinds: [(&str, &[&str]); 5] = [
         ("CURRENT", &["pointer", "manifest"]),
         ("MANIFEST", &["manifest", "default"]),
         (".log", &["log", "\"logged\"", "\"value\""]),
+        (".ph4", &["61 keys", "# section directory", "offsets of ", "# hash page 0", "whole file"]),
         (".sst", &["data pages", "fence pages", "filter", "top tier", "properties", "footer"]),
     ];
     for (part, expected) in kinds {
@@ -91,7 +95,7 @@ fn a_table_is_told_in_lines_in_full_or_by_the_page() {
 fn a_page_that_is_not_there_is_an_argument_error() {
     let dir = store();
     let refused = |part: &str, unit| text(&file_with(dir.path(), part), Options::new().page(Some(unit)));
-    for (part, unit) in [(".sst", 100_000), (".sst", u32::MAX), (".log", 0), ("CURRENT", 0)] {
+    for (part, unit) in [(".sst", 100_000), (".sst", u32::MAX), (".log", 0), (".ph4", 0), ("CURRENT", 0)] {
         let (kind, message) = refused(part, unit).unwrap_err();
         assert_eq!(kind, ErrorKind::InvalidArgument, "{message}");
         assert!(message.starts_with("page: "), "{message}");
@@ -117,7 +121,7 @@ fn what_is_no_file_of_a_store_is_refused_by_name() {
 #[test]
 fn a_cut_file_gives_an_error_that_names_it() {
     let dir = store();
-    for part in ["CURRENT", ".sst"] {
+    for part in ["CURRENT", ".ph4", ".sst"] {
         let file = file_with(dir.path(), part);
         let whole = fs::read(&file).unwrap();
         for cut in [0, 1, 8, 63, whole.len() / 2, whole.len().saturating_sub(4_096), whole.len() - 1] {
@@ -146,6 +150,48 @@ fn every_changed_byte_of_a_table_is_told() {
         };
         assert!(matches!(kind, ErrorKind::Corruption | ErrorKind::Unsupported), "byte {at}: {message}");
         let _ = text(&copy, Options::new().entries(true));
+    }
+}
+
+#[test]
+fn every_changed_bit_of_a_sidecar_is_told_and_all_that_can_be_read_is() {
+    let dir = store();
+    let file = file_with(dir.path(), ".ph4");
+    let whole = fs::read(&file).unwrap();
+    let copy = dir.path().join("copy.ph4");
+    for bit in 0..whole.len() * 8 {
+        let mut bytes = whole.clone();
+        bytes[bit / 8] ^= 1 << (bit % 8);
+        fs::write(&copy, &bytes).unwrap();
+        let Err((kind, message)) = text(&copy, Options::new()) else {
+            panic!("bit {bit} was changed unseen")
+        };
+        assert!(matches!(kind, ErrorKind::Corruption | ErrorKind::Unsupported), "bit {bit}: {message}");
+    }
+    let mut bytes = whole.clone();
+    bytes[70] ^= 1;
+    fs::write(&copy, &bytes).unwrap();
+    let mut out = Vec::new();
+    let error = inspect(&copy, Options::new(), &mut out).unwrap_err().to_string();
+    assert!(error.contains("accessor file") && error.contains("copy.ph4"), "{error}");
+    let shown = String::from_utf8(out).unwrap();
+    assert_has(&shown, &["DAMAGED", "# section directory", "magic of a whole file"]);
+}
+
+#[test]
+fn a_sidecar_of_an_unknown_format_or_a_newer_version_is_told_as_bytes() {
+    let dir = store();
+    let file = file_with(dir.path(), ".ph4");
+    let whole = fs::read(&file).unwrap();
+    for newer in [true, false] {
+        let bytes = with_header(&whole, |header| match newer {
+            true => header.format_version += 1,
+            false => header.format_id = 77_777,
+        });
+        fs::write(&file, bytes.unwrap()).unwrap();
+        let shown = text(&file, Options::new()).unwrap();
+        assert_has(&shown, &["# section pages", "# section directory", " bytes\n"]);
+        assert!(!shown.contains("hash page"), "{shown}");
     }
 }
 

@@ -56,8 +56,9 @@ pub(super) fn work(store: &Weak<Store>) {
     if let Some(store) = store.upgrade() {
         lock(&store.upkeep.state).own.insert(std::thread::current().id());
     }
+    let mut failed = false;
     while let Some(store) = store.upgrade() {
-        let Some(job) = next_job(&store) else { return };
+        let Some(job) = next_job(&store, failed) else { return };
         // A bug in a job must not leave those who wait for it waiting.
         let run = AssertUnwindSafe(|| match &job {
             Job::Flush(space) => store.flush_oldest(space),
@@ -72,6 +73,7 @@ pub(super) fn work(store: &Weak<Store>) {
         let done = Done::of(&job);
         // What it held on to goes before it is over: when all is idle, files are at rest.
         drop(job);
+        failed = result.is_err();
         match done {
             Some(done) => finish_job(&store, &done, result),
             None => finish_admission(&store),
@@ -79,15 +81,16 @@ pub(super) fn work(store: &Weak<Store>) {
     }
 }
 
-/// Waits for something to do; `None` when stopping. Flushes come first: writers wait for them.
-fn next_job(store: &Store) -> Option<Job> {
+/// Waits for something to do; `None` when stopping. Flushes come first: writers wait for them. But one
+/// that fails again and again must not keep the only thread from all else.
+fn next_job(store: &Store, failed: bool) -> Option<Job> {
     let mut state = lock(&store.upkeep.state);
     loop {
         if state.stopping {
             return None;
         }
         let nothing_was_due = state.due.is_empty();
-        if let Some(job) = find_job(store, &mut state) {
+        if let Some(job) = find_job(store, &mut state, failed) {
             return Some(job);
         }
         if !nothing_was_due && state.due.is_empty() {
@@ -98,15 +101,16 @@ fn next_job(store: &Store) -> Option<Job> {
     }
 }
 
-fn find_job(store: &Store, state: &mut State) -> Option<Job> {
+fn find_job(store: &Store, state: &mut State, failed: bool) -> Option<Job> {
     if std::mem::take(&mut state.due.any) {
         store.spaces().iter().for_each(|space| state.due.push(space.id));
     }
-    find_flush(store, state)
-        .or_else(|| find_collected(store, state))
-        .or_else(|| find_compaction(store, state))
-        .or_else(|| find_index(store, state))
-        .or_else(|| find_admission(state))
+    let mut finders: [fn(&Store, &mut State) -> Option<Job>; 5] =
+        [find_flush, find_collected, find_compaction, find_index, find_admission];
+    if failed {
+        finders.reverse();
+    }
+    finders.iter().find_map(|find| find(store, state))
 }
 
 fn find_flush(store: &Store, state: &mut State) -> Option<Job> {
@@ -189,7 +193,7 @@ fn find_table(
 }
 
 /// Once all indexes are there: each that comes changes what is best for the others.
-fn find_admission(state: &mut State) -> Option<Job> {
+fn find_admission(_: &Store, state: &mut State) -> Option<Job> {
     let is_due = state.due.admission && state.indexing.is_empty() && !state.admitting;
     is_due.then(|| {
         state.due.admission = false;

@@ -22,6 +22,8 @@ mod rng;
 mod seeds;
 #[path = "../common/store.rs"]
 mod store;
+#[path = "../common/switching.rs"]
+mod switching;
 mod timeline;
 
 use std::path::PathBuf;
@@ -29,7 +31,7 @@ use std::sync::Arc;
 
 use env::env_u64;
 use history::{Contents, SPACES, Writer};
-use kiban::storage::{Effect, Fault, Op, SimStorage};
+use kiban::storage::{Effect, Fault, Op, SimStorage, Storage};
 use kiban::{Db, Durability, ErrorKind, RecoveryMode, Result, Settings};
 use rng::Rng;
 use seeds::for_each_seed;
@@ -161,6 +163,7 @@ impl Machine {
             14..16 => self.take_checkpoint(store),
             16..19 => self.clear_or_drop(store),
             19..24 => self.ingest(store),
+            24..27 => self.switch_indexes(store),
             _ => self.write(store),
         }
     }
@@ -182,6 +185,18 @@ impl Machine {
         store.spaces[space].ingest(pairs)?;
         self.history.acked += 1;
         Ok(if is_nothing { 0 } else { self.history.acked })
+    }
+
+    /// Another policy, stored with the keyspace; and sidecars that go under the feet of the store.
+    fn switch_indexes(&mut self, store: &Store) -> Result<usize> {
+        if self.rng.percent(30) {
+            for path in switching::sidecars(&self.disk, dir()).unwrap_or_default() {
+                self.disk.remove(&path).ok();
+            }
+        }
+        let policy = switching::policy(&mut self.rng);
+        self.rng.pick(&store.spaces).reindex(policy)?;
+        Ok(0)
     }
 
     fn clear_or_drop(&mut self, store: &mut Store) -> Result<usize> {

@@ -11,6 +11,7 @@ mod rng;
 mod compaction;
 #[cfg(unix)]
 mod full_disk;
+mod indexes;
 mod iterators;
 mod levels;
 mod manifest_full;

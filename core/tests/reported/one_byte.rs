@@ -52,12 +52,15 @@ fn fill(dir: &Path) {
     (0..entries()).for_each(|no| batch.put(&ks, key(no), value(no)));
     db.write(batch).unwrap();
     ks.compact().unwrap();
+    db.wait_idle().unwrap();
     db.close().unwrap();
 }
 
+/// Tables, and the indexes beside them.
 fn tables(dir: &Path) -> Vec<PathBuf> {
     let files = fs::read_dir(dir).unwrap().map(|entry| entry.unwrap().path());
-    let mut tables: Vec<_> = files.filter(|path| path.extension().is_some_and(|end| end == "sst")).collect();
+    let is_one = |path: &PathBuf| path.extension().is_some_and(|end| end == "sst" || end == "ph4");
+    let mut tables: Vec<_> = files.filter(is_one).collect();
     tables.sort();
     tables
 }

@@ -2,16 +2,21 @@
 
 use super::{
     ACCESSOR_HEADER_BYTES, ACCESSOR_TRAILER_BYTES, AccessorFile, DIRECTORY_ENTRY_BYTES, SECTION,
-    SECTION_NAME_BYTES_MAX,
+    SECTION_NAME_BYTES_MAX, SectionEntry,
 };
 use crate::describe::Dump;
 use crate::{FormatError, Problem};
 
-/// Writes the fields of an accessor file; what is in the sections is their format's to say.
+/// Writes the fields of an accessor file; what is in a section its format says, through `describe_section`.
 ///
 /// # Errors
-/// What does not decode. A section whose checksum is wrong is noted where it is.
-pub fn describe_accessor(file: &[u8], dump: &mut Dump) -> Result<(), FormatError> {
+/// What does not decode, and the first damage of sections and of what is between them: it is noted where it is, and
+/// the rest is written all the same.
+pub fn describe_accessor(
+    file: &[u8],
+    dump: &mut Dump,
+    mut describe_section: impl FnMut(&AccessorFile, &SectionEntry, &mut Dump) -> Result<(), FormatError>,
+) -> Result<(), FormatError> {
     let have = file.len() as u64;
     let truncated = Problem::Truncated { needed: ACCESSOR_TRAILER_BYTES as u64, have };
     let trailer = file.last_chunk().ok_or_else(|| FormatError::new(SECTION, 0, truncated))?;
@@ -19,25 +24,46 @@ pub fn describe_accessor(file: &[u8], dump: &mut Dump) -> Result<(), FormatError
     let directory_at = file.len() - end_bytes;
     let opened = AccessorFile::decode(file, &file[directory_at..], have)?;
     describe_header(&file[..ACCESSOR_HEADER_BYTES], &opened, dump);
-    let mut end = ACCESSOR_HEADER_BYTES as u64;
+    let mut damage = Ok(());
+    let mut end = ACCESSOR_HEADER_BYTES;
     for section in &opened.sections {
         let (start, stop) = (section.range.start as usize, section.range.end as usize);
-        padding(file, end, section.range.start, dump);
+        note(padding(file, end, start, dump), dump, &mut damage);
         dump.heading(format!("section {}", section.name));
-        if let Err(error) = section.verify(&file[start..stop]) {
-            dump.note(format!("UNREADABLE: {error}"));
-        }
-        dump.field(section.range.start, &file[start..stop], format!("{} bytes", stop - start));
-        end = section.range.end;
+        note(section.verify(&file[start..stop]), dump, &mut damage);
+        let described = describe_section(&opened, section, dump);
+        note(described, dump, &mut damage);
+        end = stop;
     }
-    padding(file, end, directory_at as u64, dump);
+    note(padding(file, end, directory_at, dump), dump, &mut damage);
     describe_directory(file, directory_at, &opened, dump);
-    Ok(())
+    damage
 }
 
-fn padding(file: &[u8], from: u64, to: u64, dump: &mut Dump) {
-    if from < to {
-        dump.field(from, &file[from as usize..to as usize], "zeros");
+/// Writes a section whose format nobody knows.
+pub fn describe_unknown(section: &SectionEntry, bytes: &[u8], dump: &mut Dump) {
+    dump.field(section.range.start, bytes, format!("{} bytes", bytes.len()));
+}
+
+/// Notes damage where it is, and keeps the first.
+fn note(result: Result<(), FormatError>, dump: &mut Dump, damage: &mut Result<(), FormatError>) {
+    if let Err(error) = result {
+        dump.note(format!("DAMAGED: {error}"));
+        if damage.is_ok() {
+            *damage = Err(error);
+        }
+    }
+}
+
+fn padding(file: &[u8], from: usize, to: usize, dump: &mut Dump) -> Result<(), FormatError> {
+    let bytes = &file[from..to];
+    if bytes.is_empty() {
+        return Ok(());
+    }
+    dump.field(from as u64, bytes, "zeros");
+    match bytes.iter().all(|byte| *byte == 0) {
+        true => Ok(()),
+        false => Err(FormatError::invalid(SECTION, from as u64, "padding that is not zero")),
     }
 }
 

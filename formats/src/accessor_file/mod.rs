@@ -27,7 +27,7 @@ mod describe;
 mod reader;
 mod writer;
 
-pub use describe::describe_accessor;
+pub use describe::{describe_accessor, describe_unknown};
 pub use reader::AccessorFile;
 pub use writer::AccessorWriter;
 

@@ -1,6 +1,9 @@
 //! An accessor file with two sections.
 
-use kiban_formats::accessor_file::{AccessorFile, AccessorHeader, AccessorWriter, describe_accessor};
+use kiban_formats::accessor_file::{
+    AccessorFile, AccessorHeader, AccessorWriter, describe_accessor, describe_unknown,
+};
+use kiban_formats::describe::Dump;
 use kiban_formats::{FormatError, TableId};
 
 use super::checks::{STORE, check_damage, check_dump};
@@ -35,9 +38,33 @@ fn read_accessor(file: &[u8]) -> Result<AccessorFile, FormatError> {
     Ok(opened)
 }
 
+fn describe(file: &[u8], dump: &mut Dump) -> Result<(), FormatError> {
+    describe_accessor(file, dump, |_, section, dump| {
+        let range = section.range.start as usize..section.range.end as usize;
+        describe_unknown(section, &file[range], dump);
+        Ok(())
+    })
+}
+
 #[test]
 fn an_accessor_file_is_the_golden_one_and_shows_damage() {
     let file = accessor_file();
-    check_dump("accessor", &file, describe_accessor);
+    check_dump("accessor", &file, describe);
     check_damage(&file, read_accessor, |_| false);
+}
+
+#[test]
+fn a_dump_tells_each_changed_bit() {
+    let mut file = accessor_file();
+    for bit in 0..file.len() * 8 {
+        file[bit / 8] ^= 1 << (bit % 8);
+        assert!(describe(&file, &mut Dump::new()).is_err(), "bit {bit}");
+        file[bit / 8] ^= 1 << (bit % 8);
+    }
+    let slots_at = 192;
+    file[slots_at] ^= 1;
+    let mut dump = Dump::new();
+    assert_eq!(describe(&file, &mut dump).unwrap_err().offset, slots_at as u64);
+    let dump = dump.finish();
+    assert!(dump.contains("DAMAGED") && dump.contains("magic of a whole file"), "{dump}");
 }

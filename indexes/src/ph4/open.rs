@@ -51,12 +51,14 @@ pub(super) fn describe(
 ) -> Result<(), FormatError> {
     let directory = file.section(DIRECTORY)?;
     let (start, bytes) = (directory.start as u64, &file.bytes()[directory]);
-    let (_, rest) = PlaceCoding::decode(bytes)?;
+    let places_moved = |error: FormatError| error.moved_by(start);
+    let moved = |error: FormatError| error.moved_by(start + PLACE_BYTES as u64);
+    let (_, rest) = PlaceCoding::decode(bytes).map_err(places_moved)?;
     if section.name == DIRECTORY {
-        PlaceCoding::describe(bytes, start, dump)?;
-        return Directory::describe(rest, start + PLACE_BYTES as u64, dump);
+        PlaceCoding::describe(bytes, start, dump).map_err(places_moved)?;
+        return Directory::describe(rest, start + PLACE_BYTES as u64, dump).map_err(moved);
     }
-    let (section, directory) = (file.section(PAGES)?, Directory::decode(rest)?);
+    let (section, directory) = (file.section(PAGES)?, Directory::decode(rest).map_err(moved)?);
     let pages = pages_in(section.clone(), &directory)?;
     if section.start < pages.start {
         dump.field(section.start as u64, &file.bytes()[section.start..pages.start], "zeros");
