@@ -10,15 +10,15 @@ use ptr_hash::{DefaultPtrHash, FastPtrHash, PtrHash, PtrHashParams};
 use sux::func::PHastR;
 use sux::utils::FromCloneableIntoIterator;
 
-use crate::Function;
+use crate::{Function, Side};
 
 macro_rules! ptr_hash {
-    ($name:ident, $type:ty, $note:literal) => {
+    ($name:ident, $type:ty, $side:ident, $shown:literal) => {
         pub(crate) struct $name($type);
 
         impl Function for $name {
-            const NAME: &'static str = "ptr_hash";
-            const NOTE: &'static str = $note;
+            const NAME: &'static str = $shown;
+            const SIDE: Side = Side::$side;
 
             fn build(keys: &[u64]) -> Self {
                 Self(<$type>::new(keys, PtrHashParams::default()))
@@ -37,21 +37,22 @@ macro_rules! ptr_hash {
     };
 }
 
-ptr_hash!(PtrHashSingle, DefaultPtrHash, "default, one part");
+ptr_hash!(PtrHashSingle, DefaultPtrHash, PtrHash, "ptr_hash, one part");
 ptr_hash!(
     PtrHashParts,
     PtrHash<u64, Linear, Vec<u32>, FastIntHash, Vec<u8>, false, true>,
-    "default, parts"
+    PtrHash,
+    "ptr_hash, parts"
 );
-ptr_hash!(PtrHashFast, FastPtrHash, "fast: not minimal");
+ptr_hash!(PtrHashFast, FastPtrHash, Other, "ptr_hash, not minimal");
 
 macro_rules! phast {
-    ($name:ident, $type:ty, $note:literal) => {
+    ($name:ident, $type:ty, $shown:literal) => {
         pub(crate) struct $name($type);
 
         impl Function for $name {
-            const NAME: &'static str = "ph";
-            const NOTE: &'static str = $note;
+            const NAME: &'static str = $shown;
+            const SIDE: Side = Side::Other;
 
             fn build(keys: &[u64]) -> Self {
                 Self(<$type>::from_slice_st(keys))
@@ -69,8 +70,8 @@ macro_rules! phast {
     };
 }
 
-phast!(Phast, phast::Function<Bits8>, "PHast");
-phast!(PhastShift, phast::Function2<Bits8>, "PHast+, shifts");
+phast!(Phast, phast::Function<Bits8>, "ph, PHast");
+phast!(PhastShift, phast::Function2<Bits8>, "ph, PHast+ with shifts");
 
 pub(crate) struct PhastR {
     function: PHastR<u64>,
@@ -78,8 +79,8 @@ pub(crate) struct PhastR {
 }
 
 impl Function for PhastR {
-    const NAME: &'static str = "sux";
-    const NOTE: &'static str = "PHastR";
+    const NAME: &'static str = "sux, PHastR";
+    const SIDE: Side = Side::Other;
 
     fn build(keys: &[u64]) -> Self {
         let lent = FromCloneableIntoIterator::new(keys);

@@ -10,13 +10,15 @@ use kiban_indexes::{
     PointAccessor, Probe, Residency, SectionWriter, TableShape, Version,
 };
 
-use crate::Function;
+use crate::packed::width;
+use crate::{Function, Side};
 
 /// A resident index; the number of a key is the page of its place.
 pub(crate) struct Ph4 {
     accessor: Accessor,
-    file_bytes: usize,
-    keys: usize,
+    slots: usize,
+    /// Bytes of the file but for the slots.
+    beside_slots: usize,
 }
 
 struct Writer {
@@ -38,7 +40,7 @@ impl SectionWriter for Writer {
 
 impl Function for Ph4 {
     const NAME: &'static str = "ph4";
-    const NOTE: &'static str = "whole file: values and checksums too";
+    const SIDE: Side = Side::Ours;
 
     fn build(keys: &[u64]) -> Self {
         let mut shape = TableShape::default();
@@ -58,9 +60,12 @@ impl Function for Ph4 {
         };
         let (writer, head) = AccessorWriter::new(&header);
         let mut out = Writer { file: head.to_vec(), writer };
-        builder.finish(&mut out).expect("memory takes it");
+        let built = builder.finish(&mut out).expect("memory takes it");
         out.file.extend(out.writer.finish());
-        open(out.file, keys.len())
+        let slot_bytes: u64 = built.parts.iter().filter(|part| part.0 == "slots").map(|part| part.1).sum();
+        let slots = slot_bytes as usize * 8 / width(keys.len()) as usize;
+        let beside_slots = out.file.len() - slot_bytes as usize;
+        Self { accessor: open(out.file), slots, beside_slots }
     }
 
     fn index(&self, key: u64) -> usize {
@@ -71,24 +76,19 @@ impl Function for Ph4 {
     }
 
     fn slots(&self) -> usize {
-        self.keys
+        self.slots
     }
 
     fn bits(&self) -> f64 {
-        self.file_bytes as f64 * 8.0
-    }
-
-    fn is_map() -> bool {
-        true
+        self.beside_slots as f64 * 8.0
     }
 }
 
-fn open(file: Vec<u8>, keys: usize) -> Ph4 {
-    let (len, file_bytes) = (file.len() as u64, file.len());
+fn open(file: Vec<u8>) -> Accessor {
+    let len = file.len() as u64;
     let trailer = file.last_chunk().expect("a trailer");
     let end = Directory::directory_bytes(trailer, len).expect("our own trailer");
     let directory = Directory::decode(&file, &file[file.len() - end..], len).expect("our own directory");
     let file = AccessorFile::new(directory.header, directory.sections, Arc::new(file));
-    let accessor = Ph4Format.open(file, Residency::Resident).expect("our own file");
-    Ph4 { accessor, file_bytes, keys }
+    Ph4Format.open(file, Residency::Resident).expect("our own file")
 }
