@@ -4,7 +4,8 @@
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking, its helpers too")]
 
 use std::path::Path;
-use std::sync::LazyLock;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
 use kiban_benches::ab::{AbError, AbOptions, AbReport, Progress, Trials, run};
@@ -169,6 +170,43 @@ fn an_accessor_can_be_compared_with_itself() {
     let cell = cells(&report, "ph4#2", "point")[0];
     assert_eq!(cell.status, Status::Ok, "{:?}", cell.error);
     assert!(cell.ratio_to.contains_key("ph4"));
+}
+
+/// Stops the run when a step begins whose words end so.
+struct StopAt(&'static str, Arc<AtomicBool>);
+
+impl Progress for StopAt {
+    fn step(&mut self, _done: u64, _total: u64, what: &str) {
+        if what.ends_with(self.0) {
+            self.1.store(true, Ordering::Relaxed);
+        }
+    }
+}
+
+#[test]
+fn a_run_that_is_stopped_is_a_report_of_what_it_has() {
+    let (dir, stop) = (tempfile::tempdir().unwrap(), Arc::new(AtomicBool::new(false)));
+    let out = dir.path().join("report");
+    let options = AbOptions {
+        stop: Some(stop.clone()),
+        stages: ["point", "miss", "latest"].map(str::to_owned).to_vec(),
+        ..small(Some(&out))
+    };
+    let AbReport { report, files, .. } = run(&options, &mut StopAt("mmap: miss", stop)).unwrap();
+    assert_eq!(files.len(), REPORT_FILES.len());
+    for (stage, status) in [("point", Status::Ok), ("miss", Status::Partial)] {
+        let cells: Vec<&Cell> = report.cells.iter().filter(|cell| cell.stage == stage).collect();
+        assert_eq!(cells.len(), 3, "one input, one read mode, three engines");
+        assert!(cells.iter().all(|cell| cell.status == status), "{stage}");
+    }
+    assert!(!report.cells.iter().any(|cell| cell.stage == "latest"));
+    let warning = &report.provenance.warnings[0];
+    assert!(warning.starts_with("the run was interrupted: 10 stages were not begun"), "{warning}");
+    let read = Report::from_json(&std::fs::read_to_string(out.join("ab.json")).unwrap()).unwrap();
+    assert_eq!(read.cells.len(), report.cells.len());
+    for text in [report.table(), report.markdown(), report.csv(), report.html()] {
+        assert!(text.to_lowercase().contains("partial"), "{text}");
+    }
 }
 
 #[test]

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::str::FromStr;
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use kiban::accessor::AccessorFormat;
@@ -86,6 +87,9 @@ pub struct AbOptions {
     pub time_box: Option<Duration>,
     /// Holds the measured thread on one core and keeps background threads off it.
     pub pin: bool,
+    /// Whether to end early, set by another thread or a signal: no trial is begun any more, stages that
+    /// are on their way become partial, and the report is written.
+    pub stop: Option<Arc<AtomicBool>>,
     /// Where to build the stores; they are removed at the end. Default: the directory for
     /// temporary files.
     pub work_dir: Option<PathBuf>,
@@ -115,6 +119,7 @@ impl Default for AbOptions {
             trials: Trials::Auto,
             time_box: None,
             pin: false,
+            stop: None,
             work_dir: None,
             out: None,
             force: false,

@@ -1,6 +1,6 @@
 //! What came of a stage: a cell for each engine, and what was wrong.
 
-use super::options::Trials;
+use super::options::{PAIRS_MIN, Trials};
 use crate::compare::{Comparison, Sample};
 use crate::machine::{self, Spent};
 use crate::report::{Cell, Status, Verdict};
@@ -84,7 +84,13 @@ impl<T: Sample> Measured<'_, T> {
             checked: self.checked[at],
             ..self.known.clone()
         };
-        if let Trials::Pairs(asked) = self.trials
+        if self.comparison.is_interrupted() {
+            if trials.len() < PAIRS_MIN as usize {
+                cell.verdict = Verdict::None;
+            }
+            cell.status = Status::Partial;
+            cell.error = Some(format!("the run was interrupted after {} pairs", trials.len()));
+        } else if let Trials::Pairs(asked) = self.trials
             && trials.len() < asked as usize
         {
             cell.status = Status::Partial;

@@ -42,11 +42,14 @@ impl Run<'_> {
         (stages, cold): (&[Stage], &[(Advice, ColdStage)]),
     ) -> Result<(), AbError> {
         self.step(&format!("{}, {}: load {} records", set.shape(), layout.name(), set.len()));
-        let built = self.load(dir, set, layout)?;
+        let Some(built) = self.load(dir, set, layout)? else { return remove(dir) };
         let loaded = Loaded { dir, set, built };
         if !stages.is_empty() {
             let mut floor = Floor::new(set);
             for setting in self.settings(layout) {
+                if self.is_stopped() {
+                    break;
+                }
                 self.setting(&loaded, &mut floor, setting, stages)?;
             }
         }
@@ -54,26 +57,32 @@ impl Run<'_> {
             let stores = ColdStores::new(dir, set)?;
             for setting in self.settings(layout) {
                 for (advice, stage) in cold {
+                    if self.is_stopped() {
+                        break;
+                    }
                     self.cold(&stores, (setting, *advice), *stage, &loaded.built);
                 }
             }
         }
-        fs::remove_dir_all(dir).map_err(|error| AbError::io(dir, error))
+        remove(dir)
     }
 
     /// Loads the records once for Kiban and once for each control; the stores of accessors have links
-    /// to the same tables.
+    /// to the same tables. `None`: the run was stopped.
     pub(super) fn load(
         &mut self,
         dir: &Path,
         set: &dyn KeySet,
         layout: Layout,
-    ) -> Result<Vec<Duration>, AbError> {
+    ) -> Result<Option<Vec<Duration>>, AbError> {
         let load = Load { set, layout, seed: self.settled.seed };
         let mut loaded: Vec<(String, Duration)> = Vec::new();
         let mut built = Vec::new();
         self.on_core(Pin::leave_core)?;
         for family in &self.settled.families {
+            if self.is_stopped() {
+                return Ok(None);
+            }
             let name = family.data_name();
             let data = dir.join(&name);
             let took = match loaded.iter().find(|(copy, _)| *copy == name) {
@@ -91,7 +100,7 @@ impl Run<'_> {
             read_files(&files).map_err(|error| AbError::io(&own, error))?;
         }
         self.on_core(Pin::take_core)?;
-        Ok(built)
+        Ok(Some(built))
     }
 
     /// Measures all stages with one cache size and read mode.
@@ -107,6 +116,9 @@ impl Run<'_> {
         let mut stores = self.open_stores(loaded.dir, setting)?;
         stores.iter_mut().for_each(|store| warm(&mut **store, set, self.settled.seed));
         for stage in stages {
+            if self.is_stopped() {
+                break;
+            }
             let place = format!("{}, {}, {}", set.shape(), setting.layout.name(), setting.read.name());
             self.step(&format!("{place}: {}", stage.name()));
             let began = Instant::now();
@@ -140,6 +152,14 @@ impl Run<'_> {
         }
         Ok(())
     }
+}
+
+/// Takes away what was built.
+pub(super) fn remove(dir: &Path) -> Result<(), AbError> {
+    if !dir.exists() {
+        return Ok(());
+    }
+    fs::remove_dir_all(dir).map_err(|error| AbError::io(dir, error))
 }
 
 pub(super) fn note_sizes(cell: &mut Cell, sizes: Sizes) {

@@ -2,6 +2,8 @@
 
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use super::AbError;
@@ -63,12 +65,18 @@ pub fn run(options: &AbOptions, progress: &mut dyn Progress) -> Result<AbReport,
     let mut run = Run::new(options, settled, pin, progress);
     run.facts_of(work.path());
     for shape in run.settled.shapes.clone() {
+        if run.is_stopped() {
+            break;
+        }
         let set: Box<dyn KeySet> = match shape {
             Shape::W1 => Box::new(W1::new(run.settled.n as usize, run.settled.seed)),
             Shape::Keys(shape) => Box::new(Generated::new(shape, run.settled.n as usize, run.settled.seed)),
             Shape::File => Box::new(FileSet(run.file(options)?)),
         };
         for layout in run.settled.layouts.clone() {
+            if run.is_stopped() {
+                break;
+            }
             let dir = work.path().join(format!("{}-{}", set.shape(), layout.name()));
             match run.settled.stages.clone() {
                 Stages::Reads { warm, cold } => run.reads(&dir, (&*set, layout), (&warm, &cold))?,
@@ -111,6 +119,7 @@ pub(super) struct Run<'a> {
     steps_done: u64,
     time_left: Duration,
     stages_left: u32,
+    stop: Option<Arc<AtomicBool>>,
     report: Report,
     warnings: Warnings,
     wrong: Vec<String>,
@@ -128,11 +137,17 @@ impl<'a> Run<'a> {
             steps_done: 0,
             time_left: settled.time_box,
             stages_left: (settled.inputs() * settled.stages_an_input()) as u32,
+            stop: options.stop.clone(),
             report: Report { schema_version: SCHEMA_VERSION, provenance, cells: Vec::new() },
             warnings: Warnings::default(),
             wrong: Vec::new(),
             settled,
         }
+    }
+
+    /// Whether to end early.
+    pub(super) fn is_stopped(&self) -> bool {
+        self.stop.as_ref().is_some_and(|stop| stop.load(Ordering::Relaxed))
     }
 
     fn facts_of(&mut self, work: &Path) {
@@ -171,6 +186,7 @@ impl<'a> Run<'a> {
             seed: self.settled.seed,
             clock: &self.clock,
             time: self.time_left / self.stages_left.max(1),
+            stop: self.stop.as_deref(),
         }
     }
 
@@ -207,6 +223,9 @@ impl<'a> Run<'a> {
     }
 
     fn finish(mut self) -> AbReport {
+        if self.is_stopped() {
+            self.warnings.interrupted(self.stages_left);
+        }
         let provenance = &mut self.report.provenance;
         provenance.elapsed_s = Some(self.began.elapsed().as_secs_f64());
         provenance.load_average_after = load_average();

@@ -1,6 +1,7 @@
 //! One stage on one input: warm, check every answer, size the trials, compare, make the cells.
 
 use std::fmt::Write as _;
+use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
 use super::options::Trials;
@@ -31,12 +32,13 @@ pub(super) struct Rules<'a> {
     pub(super) clock: &'a BestClock,
     /// This stage's share of the time box.
     pub(super) time: Duration,
+    pub(super) stop: Option<&'a AtomicBool>,
 }
 
 impl Rules<'_> {
     /// How long to go on from now.
-    pub(super) fn effort(&self) -> Effort {
-        Effort { trials: self.trials, until: Instant::now() + self.time, seed: self.seed }
+    pub(super) fn effort(&self) -> Effort<'_> {
+        Effort { trials: self.trials, until: Instant::now() + self.time, seed: self.seed, stop: self.stop }
     }
 }
 
@@ -219,7 +221,7 @@ mod tests {
         let set = W1::new(1_000, 1);
         let (mut floor, mut liar) = (Floor::new(&set), Liar { truth: Floor::new(&set), lies_at, says });
         let time = Duration::from_secs(1);
-        let rules = Rules { trials: Trials::Pairs(5), seed: 1, clock: &BestClock::new(), time };
+        let rules = Rules { trials: Trials::Pairs(5), seed: 1, clock: &BestClock::new(), time, stop: None };
         StageRun { stage, rules }.run(&mut [&mut floor, &mut liar], &set, &Cell::of_shape("w1", 1_000))
     }
 

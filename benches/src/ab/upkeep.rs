@@ -49,6 +49,9 @@ impl Run<'_> {
         let plans = QUESTIONS.map(plan);
         for setting in settings {
             for stage in stages {
+                if self.is_stopped() {
+                    break;
+                }
                 self.step(&format!("{}, {} threads: {}", set.shape(), setting.threads, stage.name()));
                 let began = Instant::now();
                 let outcome = self.upkeep_stage(Work { dir, set, plans: &plans, setting, stage: *stage });

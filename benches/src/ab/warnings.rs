@@ -14,6 +14,8 @@ pub(super) struct Warnings {
     other_cpu: Vec<f64>,
     shortened: Vec<String>,
     differing: Vec<String>,
+    /// Stages that were not begun when the run was stopped.
+    not_begun: Option<u32>,
 }
 
 impl Warnings {
@@ -29,6 +31,11 @@ impl Warnings {
         if !outcome.control_holds {
             self.differing.push(place.to_owned());
         }
+    }
+
+    /// The run was stopped before these stages.
+    pub(super) fn interrupted(&mut self, stages_left: u32) {
+        self.not_begun = Some(stages_left);
     }
 
     /// Greatest share of processor time in a stage that the hypervisor took away.
@@ -57,7 +64,11 @@ impl Warnings {
         let listed = |what: &str, places: &[String]| {
             (!places.is_empty()).then(|| format!("{what}: {}", places.join(", ")))
         };
+        let interrupted = self.not_begun.map(|left| {
+            format!("the run was interrupted: {left} stages were not begun, and one may be partial")
+        });
         let all = [
+            interrupted,
             taken("the hypervisor took", &self.steal),
             taken("other processes used", &self.other_cpu),
             listed("the time box shortened trials", &self.shortened),
@@ -95,6 +106,8 @@ mod tests {
             ]
         );
         assert_eq!((warnings.steal_max(), warnings.other_cpu_max()), (Some(0.1), Some(0.5)));
+        warnings.interrupted(2);
+        assert!(warnings.sentences()[0].starts_with("the run was interrupted: 2 stages were not begun"));
     }
 
     #[test]

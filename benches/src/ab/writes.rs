@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use super::AbError;
 use super::outcome::{Measured, StageOutcome};
+use super::reads::remove;
 use super::run::{Run, Setting};
 use super::stage::Rules;
 use crate::clock::BestClock;
@@ -33,12 +34,14 @@ impl Run<'_> {
     ) -> Result<(), AbError> {
         self.step(&format!("{}, {}: load {} records", set.shape(), layout.name(), set.len()));
         fs::create_dir_all(dir).map_err(|error| AbError::io(dir, error))?;
-        let built = match stages.iter().any(|stage| stage.is_prefilled()) {
-            true => self.load(dir, set, layout)?,
-            false => Vec::new(),
-        };
+        let is_loaded = stages.iter().any(|stage| stage.is_prefilled());
+        let built = if is_loaded { self.load(dir, set, layout)? } else { Some(Vec::new()) };
+        let Some(built) = built else { return remove(dir) };
         for setting in self.settings(layout) {
             for stage in stages {
+                if self.is_stopped() {
+                    break;
+                }
                 self.step(&format!("{}, {}: {}", set.shape(), setting.read.name(), stage.name()));
                 let began = Instant::now();
                 let mut outcome = self.write_stage(dir, set, setting, *stage);
@@ -48,7 +51,7 @@ impl Run<'_> {
                 self.take(began, outcome);
             }
         }
-        fs::remove_dir_all(dir).map_err(|error| AbError::io(dir, error))
+        remove(dir)
     }
 
     fn write_stage(&self, dir: &Path, set: &dyn KeySet, setting: Setting, stage: WriteStage) -> StageOutcome {

@@ -15,6 +15,7 @@
 //! the stage stands.
 
 use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
 use crate::ab::{PAIRS_MIN, Trials};
@@ -39,11 +40,19 @@ pub(crate) trait Sample {
 
 /// How long to go on.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Effort {
+pub(crate) struct Effort<'a> {
     pub(crate) trials: Trials,
     /// No pair is begun after this, once there are [`PAIRS_MIN`].
     pub(crate) until: Instant,
     pub(crate) seed: u64,
+    /// No trial is begun after this is set.
+    pub(crate) stop: Option<&'a AtomicBool>,
+}
+
+impl Effort<'_> {
+    fn is_stopped(&self) -> bool {
+        self.stop.is_some_and(|stop| stop.load(Ordering::Relaxed))
+    }
 }
 
 /// All trials of one stage.
@@ -60,6 +69,7 @@ pub(crate) struct Comparison<T> {
     failures: Vec<Option<Failure>>,
     trials_begun: usize,
     seed: u64,
+    is_interrupted: bool,
 }
 
 /// What an engine's cell says.
@@ -88,14 +98,14 @@ pub(crate) trait Entrants {
 pub(crate) fn compare<E: Entrants>(
     entrants: &mut E,
     failures: Vec<Option<Failure>>,
-    effort: Effort,
+    effort: Effort<'_>,
 ) -> Comparison<E::Trial> {
     let mut comparison = Comparison::new(entrants.names(), failures, effort.seed);
     let (least, most) = effort.trials.bounds();
     for pair in 0..most {
         let over = Instant::now() >= effort.until;
         let enough = pair >= least && (effort.trials == Trials::Auto && comparison.is_sure());
-        if enough || (over && pair >= PAIRS_MIN) {
+        if enough || (over && pair >= PAIRS_MIN) || comparison.is_interrupted {
             break;
         }
         let baseline_twice = [Run::Floor, Run::Floor];
@@ -105,7 +115,7 @@ pub(crate) fn compare<E: Entrants>(
             if pair % 2 == 1 {
                 runs.reverse();
             }
-            comparison.pass(entrants, &runs);
+            comparison.pass(entrants, &runs, &effort);
         }
     }
     comparison
@@ -176,11 +186,16 @@ impl<T: Sample> Comparison<T> {
             failures,
             trials_begun: 0,
             seed,
+            is_interrupted: false,
         }
     }
 
-    fn pass(&mut self, entrants: &mut impl Entrants<Trial = T>, runs: &[Run]) {
+    fn pass(&mut self, entrants: &mut impl Entrants<Trial = T>, runs: &[Run], effort: &Effort<'_>) {
         for run in runs {
+            if effort.is_stopped() {
+                self.is_interrupted = true;
+                return;
+            }
             let at = match run {
                 Run::Other(at) => *at,
                 _ => 0,
@@ -207,6 +222,11 @@ impl<T: Sample> Comparison<T> {
     /// The trials of an engine, oldest first.
     pub(crate) fn trials(&self, at: usize) -> &[T] {
         &self.trials[at]
+    }
+
+    /// Whether it was stopped before its end.
+    pub(crate) fn is_interrupted(&self) -> bool {
+        self.is_interrupted
     }
 
     /// How an engine failed, if it did.

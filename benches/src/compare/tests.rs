@@ -115,9 +115,38 @@ fn run(trials: Trials, adjust: impl Fn(&mut [FakeEngine<'_>; 3])) -> Comparison<
     adjust(&mut engines);
     let [base, equal, slowed] = &mut engines;
     let until = Instant::now() + Duration::from_secs(60);
-    let effort = Effort { trials, until, seed: SEED };
+    let effort = Effort { trials, until, seed: SEED, stop: None };
     let mut engines: [&mut dyn Engine; 3] = [base, equal, slowed];
     compare(&mut Readers::new(&mut engines, work(&plan, &clock)), vec![None; 3], effort)
+}
+
+#[test]
+fn a_run_that_is_stopped_keeps_what_it_has_and_says_so() {
+    let (set, clock, stop) = (W1::new(500, SEED), FakeClock::default(), AtomicBool::new(false));
+    let plan = Plan::new(&set, Stage::Point, 2 * TRIAL_CALLS, SEED);
+    /// Stops the run in its seventh trial.
+    struct Stopping<'a, 'b>(Readers<'a, 'b, FakeClock>, &'a AtomicBool);
+    impl Entrants for Stopping<'_, '_> {
+        type Trial = Trial;
+        fn names(&self) -> Vec<String> {
+            self.0.names()
+        }
+        fn trial(&mut self, at: usize, no: usize) -> Result<Trial, Failure> {
+            self.1.store(no == 6, Ordering::Relaxed);
+            self.0.trial(at, no)
+        }
+    }
+    let mut base = FakeEngine::new("base", &set, &clock, 1_000);
+    let mut other = FakeEngine::new("other", &set, &clock, 1_000);
+    let mut engines: [&mut dyn Engine; 2] = [&mut base, &mut other];
+    let mut stopping = Stopping(Readers::new(&mut engines, work(&plan, &clock)), &stop);
+    let until = Instant::now() + Duration::from_secs(60);
+    let effort = Effort { trials: Trials::Pairs(9), until, seed: SEED, stop: Some(&stop) };
+    let comparison = compare(&mut stopping, vec![None; 2], effort);
+    assert!(comparison.is_interrupted());
+    // Five trials make a pair; the second one has its floor pass.
+    assert_eq!((comparison.trials(0).len(), comparison.trials(1).len()), (1, 1));
+    assert!(comparison.finding(1).ratio_to.contains_key("base"));
 }
 
 #[test]
@@ -186,7 +215,7 @@ fn no_time_box_goes_below_five_pairs() {
     let plan = Plan::new(&set, Stage::Point, 20, SEED);
     let clock = FakeClock::default();
     let mut engine = FakeEngine::new("base", &set, &clock, 1_000);
-    let effort = Effort { trials: Trials::Pairs(9), until: Instant::now(), seed: SEED };
+    let effort = Effort { trials: Trials::Pairs(9), until: Instant::now(), seed: SEED, stop: None };
     let mut engines: [&mut dyn Engine; 1] = [&mut engine];
     let comparison = compare(&mut Readers::new(&mut engines, work(&plan, &clock)), vec![None], effort);
     assert_eq!(comparison.trials(0).len(), PAIRS_MIN as usize);

@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
@@ -21,7 +22,8 @@ use crate::progress::Progress;
 /// interleaved pairs; a verdict is given only outside the noise floor of the run. The floor is a program that
 /// only reads, checks and copies the record, its address known.
 ///
-/// The exit code is 1 if an answer was wrong, 3 if something could not be measured.
+/// The exit code is 1 if an answer was wrong, 3 if something could not be measured. Ctrl-C ends the run after
+/// the trial at hand, and what was measured is reported; a second one ends the program.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -189,6 +191,7 @@ impl AbArgs {
             time_box: self.time_box,
             pin: self.pin,
             work_dir: self.work_dir.clone(),
+            stop: stop_flag()?,
             out: self.out.clone(),
             force: self.force,
             ..AbOptions::default()
@@ -272,6 +275,18 @@ impl ab::Progress for Shown {
         let progress = self.progress.get_or_insert_with(|| Progress::new(self.global, Some(total)));
         progress.at(done, || format!("ab: {what}"));
     }
+}
+
+/// Set by Ctrl-C.
+#[cfg(unix)]
+fn stop_flag() -> Result<Option<Arc<AtomicBool>>, Failure> {
+    let stop = crate::signals::stop_when_interrupted();
+    stop.map(Some).map_err(|error| Failure::trouble(format!("cannot handle signals: {error}")))
+}
+
+#[cfg(not(unix))]
+fn stop_flag() -> Result<Option<Arc<AtomicBool>>, Failure> {
+    Ok(None)
 }
 
 /// A time as a whole number and a unit.
