@@ -4,9 +4,11 @@ use std::ffi::OsString;
 use std::ops::Bound;
 use std::os::unix::ffi::OsStringExt as _;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use clap::builder::{OsStringValueParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand};
+use kiban::accessor::{AccessorFormat, Registry};
 
 use crate::cmd;
 use crate::text::from_text;
@@ -27,20 +29,30 @@ hold, the highest.";
 #[command(name = "kiban", version, about = ABOUT, after_help = AFTER_HELP, arg_required_else_help = true)]
 pub(crate) struct Cli {
     #[command(flatten)]
-    pub(crate) global: Global,
+    pub(crate) global: GlobalArgs,
     #[command(subcommand)]
     pub(crate) command: Command,
 }
 
 /// What every command takes.
 #[derive(Clone, Copy, Debug, Args)]
-pub(crate) struct Global {
+pub(crate) struct GlobalArgs {
     /// No progress and no summary on standard error
     #[arg(short, long, global = true, display_order = 100)]
     pub(crate) quiet: bool,
     /// Tell the store's events (recovery, flushes, stalls) on standard error
     #[arg(short, long, global = true, display_order = 101)]
     pub(crate) verbose: bool,
+}
+
+/// What every command is given: options, and the index formats that the program adds to Kiban's own.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Global<'a> {
+    pub(crate) quiet: bool,
+    pub(crate) verbose: bool,
+    pub(crate) formats: &'a [Arc<dyn AccessorFormat>],
+    /// These and Kiban's own.
+    pub(crate) registry: &'a Registry,
 }
 
 /// What to do.
@@ -53,7 +65,12 @@ pub(crate) enum Command {
     Contains(cmd::contains::ContainsArgs),
     Scan(cmd::scan::ScanArgs),
     Count(cmd::count::CountArgs),
+    Dump(cmd::dump::DumpArgs),
+    Restore(cmd::restore::RestoreArgs),
     Stats(cmd::stats::StatsArgs),
+    Levels(cmd::levels::LevelsArgs),
+    Explain(cmd::explain::ExplainArgs),
+    Reindex(cmd::reindex::ReindexArgs),
     Inspect(cmd::inspect::InspectArgs),
     Verify(cmd::verify::VerifyArgs),
     Compact(cmd::compact::CompactArgs),

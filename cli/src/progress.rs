@@ -24,7 +24,7 @@ enum Display {
 
 impl Progress {
     /// Begins; `total` is where the work ends, if that is known.
-    pub(crate) fn new(global: Global, total: Option<u64>) -> Self {
+    pub(crate) fn new(global: Global<'_>, total: Option<u64>) -> Self {
         let display = match (global.quiet, io::stderr().is_terminal()) {
             (true, _) => Display::Nothing,
             (false, true) => Display::Bar(bar(total)),

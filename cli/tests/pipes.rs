@@ -99,6 +99,29 @@ fn what_scan_prints_loads_into_an_equal_store() {
 }
 
 #[test]
+fn what_dump_writes_restores_into_an_equal_store() {
+    let bench = Bench::new();
+    let db = kiban::Db::open(bench.path("db")).unwrap();
+    let keys = awkward();
+    for (no, key) in keys.iter().enumerate() {
+        db.default_keyspace().put(key, &keys[keys.len() - 1 - no]).unwrap();
+    }
+    db.close().unwrap();
+    drop(db);
+    let dump = bench.good(&["dump", "db", "-q"], b"");
+    std::fs::write(bench.path("db.bin"), &dump).unwrap();
+    bench.good(&["restore", "copy", "db.bin", "-q"], b"");
+    bench.good(&["restore", "piped", "-", "-q"], &dump);
+    for copy in ["copy", "piped"] {
+        assert_eq!(bench.good(&["dump", copy, "-q"], b""), dump, "{copy}");
+        assert_eq!(bench.good(&["count", copy], b""), format!("{}\n", keys.len()).into_bytes());
+    }
+    let output = bench.run(&["restore", "cut", "-", "-q"], &dump[..dump.len() - 1]);
+    assert_eq!(output.status.code(), Some(3));
+    assert!(error(&output).contains("standard input: it is cut"), "{}", error(&output));
+}
+
+#[test]
 fn keys_come_from_standard_input_a_line_each() {
     let bench = Bench::new();
     let text: String = (0..2_500).map(|no| format!("key{no:04}\tvalue{no}\n")).collect();

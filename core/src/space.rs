@@ -86,7 +86,7 @@ impl Space {
         indexing: &Indexing,
     ) -> Result<()> {
         let settings = Arc::new(options.over(store)?);
-        let rules = options.index_policy.clone().unwrap_or_else(|| indexing.default_policy.clone());
+        let rules = indexing.rules(options.index_policy.as_ref());
         indexing.check(&rules)?;
         if rules != self.policy().rules || !self.policy().is_decided() {
             self.policy.store(Arc::new(indexing.policy(rules)));

@@ -138,3 +138,42 @@ fn the_system_is_told_not_to_read_ahead_only_where_that_is_off() {
         assert!(mapped(".sst") && mapped(".ph4"), "nothing was mapped");
     }
 }
+
+#[test]
+fn a_reader_keeps_indexes_where_a_writer_would() {
+    let disk = store();
+    let settings = settings(256 << 10, false);
+    let written = explained(&open(&disk.fork(), settings.clone(), IndexPolicy::always("ph4")));
+    let reader = Db::builder(Path::new("/store")).storage(Arc::new(disk)).settings(settings);
+    let db = reader.index_policy(IndexPolicy::always("ph4")).read_only(true).open().unwrap();
+    let read = db.default_keyspace().explain().unwrap();
+    assert_eq!(read, written);
+    assert!(kept(&read, Residency::Resident) > 0 && read.iter().any(|table| table.active == "sorted"));
+    check(&db);
+}
+
+#[test]
+fn a_reader_may_look_with_another_policy_and_nothing_is_stored() {
+    let disk = store();
+    let builder = || Db::builder(Path::new("/store")).storage(Arc::new(disk.clone()));
+    let db = builder().open().unwrap();
+    db.default_keyspace().reindex(IndexPolicy::always("ph4")).unwrap();
+    db.close().unwrap();
+    drop(db);
+    let states = |db: &Db| -> Vec<(String, String)> {
+        let tables = db.default_keyspace().explain().unwrap();
+        tables.iter().map(|table| (table.active.clone(), table.sidecars[0].state.clone())).collect()
+    };
+    let is_all = |found: Vec<(String, String)>, active: &str, state: &str| {
+        assert!(found.iter().all(|one| (&*one.0, &*one.1) == (active, state)), "{found:?}");
+    };
+    let other = builder().index_policy_of_all(IndexPolicy::sorted_only()).read_only(true).open().unwrap();
+    is_all(states(&other), "sorted", "unused");
+    check(&other);
+    drop(other);
+    is_all(states(&builder().read_only(true).open().unwrap()), "ph4", "active");
+    let refused = builder().index_policy_of_all(IndexPolicy::sorted_only()).open().unwrap_err();
+    assert_eq!(refused.kind(), kiban::ErrorKind::InvalidArgument);
+    let unknown = builder().index_policy_of_all(IndexPolicy::always("ph9")).read_only(true).open();
+    assert!(unknown.unwrap_err().to_string().contains("ph9"));
+}

@@ -141,7 +141,7 @@ enum ReportFormat {
 }
 
 impl AbArgs {
-    pub(crate) fn run(&self, global: Global) -> Result<Exit, Failure> {
+    pub(crate) fn run(&self, global: Global<'_>) -> Result<Exit, Failure> {
         if self.schema {
             print_text(SCHEMA)?;
             return Ok(Exit::Done);
@@ -149,7 +149,7 @@ impl AbArgs {
         if let Some(file) = &self.render {
             return self.render(file, global);
         }
-        let options = self.options()?;
+        let options = self.options(global)?;
         let mut shown = Shown { global, progress: None };
         let result = ab::run(&options, &mut shown);
         shown.end();
@@ -161,7 +161,7 @@ impl AbArgs {
     }
 
     /// A report that was measured before.
-    fn render(&self, file: &Path, global: Global) -> Result<Exit, Failure> {
+    fn render(&self, file: &Path, global: Global<'_>) -> Result<Exit, Failure> {
         let report = read_report(file)?;
         let files = match &self.out {
             Some(out) => write_dir(&report, out, self.force)?,
@@ -172,10 +172,11 @@ impl AbArgs {
         Ok(Exit::Done)
     }
 
-    fn options(&self) -> Result<AbOptions, Failure> {
+    fn options(&self, global: Global<'_>) -> Result<AbOptions, Failure> {
         Ok(AbOptions {
             input: self.input.as_deref().map(|file| self.records(file)).transpose()?,
             accessors: self.accessors.clone(),
+            formats: global.formats.to_vec(),
             workload: self.workload.clone(),
             shapes: self.shape.clone(),
             n: self.n,
@@ -233,7 +234,7 @@ fn print_text(text: &str) -> Result<(), Failure> {
     out.finish()
 }
 
-fn tell_files(files: &[PathBuf], global: Global) {
+fn tell_files(files: &[PathBuf], global: Global<'_>) {
     if !global.quiet {
         files.iter().for_each(|file| eprintln!("wrote {}", file.display()));
     }
@@ -257,12 +258,12 @@ fn verdict(finished: &AbReport) -> Exit {
 }
 
 /// Shows how far the run is.
-struct Shown {
-    global: Global,
+struct Shown<'a> {
+    global: Global<'a>,
     progress: Option<Progress>,
 }
 
-impl Shown {
+impl Shown<'_> {
     fn end(&mut self) {
         if let Some(progress) = self.progress.take() {
             progress.finish();
@@ -270,7 +271,7 @@ impl Shown {
     }
 }
 
-impl ab::Progress for Shown {
+impl ab::Progress for Shown<'_> {
     fn step(&mut self, done: u64, total: u64, what: &str) {
         let progress = self.progress.get_or_insert_with(|| Progress::new(self.global, Some(total)));
         progress.at(done, || format!("ab: {what}"));

@@ -24,7 +24,7 @@ pub(crate) struct CheckpointArgs {
 }
 
 impl CheckpointArgs {
-    pub(crate) fn run(&self, global: Global) -> Result<Exit, Failure> {
+    pub(crate) fn run(&self, global: Global<'_>) -> Result<Exit, Failure> {
         self.store.open_for_reading(global)?.checkpoint(&self.target)?;
         Ok(Exit::Done)
     }

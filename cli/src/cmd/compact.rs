@@ -19,7 +19,7 @@ pub(crate) struct CompactArgs {
 }
 
 impl CompactArgs {
-    pub(crate) fn run(&self, global: Global) -> Result<Exit, Failure> {
+    pub(crate) fn run(&self, global: Global<'_>) -> Result<Exit, Failure> {
         let (db, keyspace) = self.store.open_for_writing(global)?;
         let before = table_bytes(&db);
         if self.store.keyspace.is_some() {

@@ -27,7 +27,7 @@ pub(crate) struct ContainsArgs {
 }
 
 impl ContainsArgs {
-    pub(crate) fn run(&self, global: Global) -> Result<Exit, Failure> {
+    pub(crate) fn run(&self, global: Global<'_>) -> Result<Exit, Failure> {
         let is_single = matches!(&self.keys[..], [Operand::Bytes(_)]);
         let mut keys = Keys::new(&self.keys)?;
         let (_db, keyspace) = self.store.open_for_reading(global)?;

@@ -22,7 +22,7 @@ pub(crate) struct CountArgs {
 }
 
 impl CountArgs {
-    pub(crate) fn run(&self, global: Global) -> Result<Exit, Failure> {
+    pub(crate) fn run(&self, global: Global<'_>) -> Result<Exit, Failure> {
         let (_db, keyspace) = self.store.open_for_reading(global)?;
         let most = self.range.limit.unwrap_or(u64::MAX);
         let mut records = records(&keyspace, &self.range);

@@ -29,7 +29,7 @@ pub(crate) struct DeleteArgs {
 }
 
 impl DeleteArgs {
-    pub(crate) fn run(&self, global: Global) -> Result<Exit, Failure> {
+    pub(crate) fn run(&self, global: Global<'_>) -> Result<Exit, Failure> {
         let mut keys = Keys::new(&self.keys)?;
         // Before the store is opened, so that refused keys change nothing, and so that a short
         // `kiban scan` of this store at the other end of the pipe has ended.

@@ -33,7 +33,7 @@ pub(crate) struct GetArgs {
 }
 
 impl GetArgs {
-    pub(crate) fn run(&self, global: Global) -> Result<Exit, Failure> {
+    pub(crate) fn run(&self, global: Global<'_>) -> Result<Exit, Failure> {
         match &self.keys[..] {
             [Operand::Bytes(key)] => self.one(global, key),
             _ if self.raw => {
@@ -43,7 +43,7 @@ impl GetArgs {
         }
     }
 
-    fn one(&self, global: Global, key: &[u8]) -> Result<Exit, Failure> {
+    fn one(&self, global: Global<'_>, key: &[u8]) -> Result<Exit, Failure> {
         let (_db, keyspace) = self.store.open_for_reading(global)?;
         let Some(value) = keyspace.get(key)? else {
             return Err(Failure::finding(self.absent(key)));
@@ -58,7 +58,7 @@ impl GetArgs {
         Ok(Exit::Done)
     }
 
-    fn several(&self, global: Global, mut keys: Keys) -> Result<Exit, Failure> {
+    fn several(&self, global: Global<'_>, mut keys: Keys) -> Result<Exit, Failure> {
         let (_db, keyspace) = self.store.open_for_reading(global)?;
         let mut out = Out::new();
         let mut exit = Exit::Done;

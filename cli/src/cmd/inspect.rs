@@ -33,7 +33,7 @@ pub(crate) struct InspectArgs {
 }
 
 impl InspectArgs {
-    pub(crate) fn run(&self, _global: Global) -> Result<Exit, Failure> {
+    pub(crate) fn run(&self, _global: Global<'_>) -> Result<Exit, Failure> {
         let options = Options::new().page(self.page).entries(self.entries);
         let mut out = Out::new();
         match inspect(&self.file, options, out.stream()) {

@@ -40,7 +40,8 @@ Formats:
   jsonl  an object a line; --key defaults to `key`, --value to the whole object; a string stands for its text,
          anything else for its JSON as it is written
   lines  a key a line, empty values
-Keys and values that begin with `hex:` are hex, as `kiban scan` prints them. Files may be gzip or zstd; their first
+  bin    what `kiban dump` writes
+Keys and values of text that begin with `hex:` are hex, as `kiban scan` prints them. Files may be gzip or zstd; their first
 bytes tell. Lines end with LF, of csv and jsonl also with CR LF; the last line may lack it.
 
 Examples:
@@ -53,7 +54,7 @@ pub(crate) struct LoadArgs {
     /// The file; `-` is standard input
     #[arg(value_name = "FILE")]
     file: PathBuf,
-    /// The format; by default what the file's name says (.csv, .jsonl, .ndjson), else tsv
+    /// The format; by default what the file's name says (.csv, .jsonl, .ndjson, .bin), else tsv
     #[arg(long, value_enum)]
     format: Option<Format>,
     /// The field that is the key: a name, in csv also a number from 1
@@ -71,7 +72,12 @@ pub(crate) struct LoadArgs {
 }
 
 impl LoadArgs {
-    pub(crate) fn run(&self, global: Global) -> Result<Exit, Failure> {
+    /// Of a dump.
+    pub(super) fn of_dump(store: StoreArgs, file: PathBuf, sync: bool) -> Self {
+        Self { store, file, format: Some(Format::Bin), key: None, value: None, sync, skip_bad: false }
+    }
+
+    pub(crate) fn run(&self, global: Global<'_>) -> Result<Exit, Failure> {
         let spec = Spec {
             origin: Origin::of(&self.file),
             format: self.format,
@@ -110,11 +116,11 @@ impl LoadArgs {
 }
 
 /// What is loaded, and how.
-struct Source {
+struct Source<'a> {
     name: String,
     spec: Spec,
     skip_bad: bool,
-    global: Global,
+    global: Global<'a>,
 }
 
 /// The source while it is read.
@@ -127,7 +133,7 @@ struct Input {
     tells: bool,
 }
 
-impl Source {
+impl Source<'_> {
     fn open(&self, tells: bool) -> Result<Input, Failure> {
         let consumed = Arc::default();
         let reader = self.spec.open(self.skip_bad, &consumed);
@@ -160,7 +166,7 @@ impl Source {
 
 impl Input {
     /// The next record; refused lines are skipped if they may be.
-    fn next(&mut self, record: &mut Record, source: &Source) -> Result<bool, Failure> {
+    fn next(&mut self, record: &mut Record, source: &Source<'_>) -> Result<bool, Failure> {
         loop {
             match self.reader.next(record) {
                 Ok(more) => return Ok(more),
@@ -176,7 +182,7 @@ impl Input {
     }
 
     /// The records of the next batch; none at the end.
-    fn next_chunk(&mut self, source: &Source) -> Result<Vec<Record>, Failure> {
+    fn next_chunk(&mut self, source: &Source<'_>) -> Result<Vec<Record>, Failure> {
         let (mut chunk, mut bytes) = (Vec::new(), 0);
         let mut record = Record::default();
         while chunk.len() < BATCH_RECORDS && bytes < BATCH_BYTES && self.next(&mut record, source)? {
@@ -201,7 +207,7 @@ struct Load<'a> {
 }
 
 impl Load<'_> {
-    fn run(&mut self, source: &Source, input: &mut Input, first: Vec<Record>) -> Result<(), Failure> {
+    fn run(&mut self, source: &Source<'_>, input: &mut Input, first: Vec<Record>) -> Result<(), Failure> {
         let mut chunk = first;
         while !chunk.is_empty() {
             let mut batch = WriteBatch::new();

@@ -31,7 +31,7 @@ pub(crate) struct PutArgs {
 }
 
 impl PutArgs {
-    pub(crate) fn run(&self, global: Global) -> Result<Exit, Failure> {
+    pub(crate) fn run(&self, global: Global<'_>) -> Result<Exit, Failure> {
         let value = match &self.value {
             Operand::Bytes(value) => value.clone(),
             Operand::Stdin => stdin()?,

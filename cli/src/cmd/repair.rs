@@ -25,7 +25,7 @@ pub(crate) struct RepairArgs {
 }
 
 impl RepairArgs {
-    pub(crate) fn run(&self, global: Global) -> Result<Exit, Failure> {
+    pub(crate) fn run(&self, global: Global<'_>) -> Result<Exit, Failure> {
         let report = self.store.builder(global).repair().map_err(|error| Failure::store(&error))?;
         print_report(self.format, &report, &table(&report))?;
         if !global.quiet {

@@ -33,7 +33,7 @@ pub(crate) struct ScanArgs {
 }
 
 impl ScanArgs {
-    pub(crate) fn run(&self, global: Global) -> Result<Exit, Failure> {
+    pub(crate) fn run(&self, global: Global<'_>) -> Result<Exit, Failure> {
         let (_db, keyspace) = self.store.open_for_reading(global)?;
         let mut out = Out::new();
         let mut records = records(&keyspace, &self.range);

@@ -25,7 +25,7 @@ pub(crate) struct StatsArgs {
 }
 
 impl StatsArgs {
-    pub(crate) fn run(&self, global: Global) -> Result<Exit, Failure> {
+    pub(crate) fn run(&self, global: Global<'_>) -> Result<Exit, Failure> {
         let stats = self.read(global)?;
         let json = serde_json::to_value(&stats);
         let json = json.map_err(|error| Failure::trouble(format!("stats: {error}")))?;
@@ -33,7 +33,7 @@ impl StatsArgs {
         Ok(Exit::Done)
     }
 
-    fn read(&self, global: Global) -> Result<Stats, Failure> {
+    fn read(&self, global: Global<'_>) -> Result<Stats, Failure> {
         // Refuses a keyspace that is not there.
         let (db, _keyspace) = self.store.open_for_reading(global)?;
         let mut stats = db.stats();

@@ -24,7 +24,7 @@ pub(crate) struct VerifyArgs {
 }
 
 impl VerifyArgs {
-    pub(crate) fn run(&self, global: Global) -> Result<Exit, Failure> {
+    pub(crate) fn run(&self, global: Global<'_>) -> Result<Exit, Failure> {
         let report = self.store.open_for_reading(global)?.verify()?;
         print_report(self.format, &report, &table(&report))?;
         if !global.quiet {

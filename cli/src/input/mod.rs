@@ -1,10 +1,11 @@
-//! Records from files: four text formats, compressed or not, from a path or standard input.
+//! Records from files: text formats and dumps, compressed or not, from a path or standard input.
 //!
 //! ```text
 //! Origin        a path or standard input, decompressed
 //!   Lines       lines with their numbers
 //!     tsv, csv, jsonl, lines    key and value as they stand there
 //!       Reader  `hex:` undone, limits checked: a `Record`
+//!   DumpReader  the format `bin`
 //! ```
 
 mod csv;
@@ -21,6 +22,7 @@ use std::sync::atomic::AtomicU64;
 use clap::ValueEnum;
 use kiban::{KEY_BYTES_MAX, VALUE_BYTES_MAX};
 
+use crate::dump::DumpReader;
 use crate::exit::Failure;
 use crate::text::from_text;
 
@@ -41,6 +43,8 @@ pub(crate) enum Format {
     Jsonl,
     /// a key a line, with empty values
     Lines,
+    /// what `kiban dump` writes
+    Bin,
 }
 
 /// Which input, and how it is read.
@@ -104,7 +108,14 @@ impl InputError {
 }
 
 /// Reads records.
-pub(crate) struct Reader {
+pub(crate) struct Reader(Kind);
+
+enum Kind {
+    Text(TextReader),
+    Dump(DumpReader),
+}
+
+struct TextReader {
     lines: Lines,
     parser: Parser,
 }
@@ -122,6 +133,7 @@ impl Spec {
         self.format.unwrap_or_else(|| match self.origin.inner_extension().as_deref() {
             Some("csv") => Format::Csv,
             Some("jsonl" | "ndjson") => Format::Jsonl,
+            Some("bin") => Format::Bin,
             _ => Format::Tsv,
         })
     }
@@ -134,24 +146,34 @@ impl Spec {
     pub(crate) fn open(&self, tolerant: bool, consumed: &Arc<AtomicU64>) -> Result<Reader, InputError> {
         let format = self.settled_format();
         let named = [("--key", &self.key), ("--value", &self.value)];
-        if let (Format::Tsv | Format::Lines, Some((option, _))) =
-            (format, named.iter().find(|(_, field)| field.is_some()))
+        let fieldless = match format {
+            Format::Tsv => Some("tsv"),
+            Format::Lines => Some("lines"),
+            Format::Bin => Some("bin"),
+            Format::Csv | Format::Jsonl => None,
+        };
+        if let (Some(format), Some((option, _))) =
+            (fieldless, named.iter().find(|(_, field)| field.is_some()))
         {
-            let format = if format == Format::Tsv { "tsv" } else { "lines" };
             return Err(InputError::Usage(format!("{option} is for csv and jsonl, the format is {format}")));
         }
-        let mut lines = Lines::new(self.origin.open(consumed)?);
-        let parser = match format {
-            Format::Tsv => Parser::Tsv,
-            Format::Lines => Parser::Lines,
-            Format::Csv => Parser::Csv(Csv::open(&mut lines, self.key.as_deref(), self.value.as_deref())?),
-            Format::Jsonl => Parser::Jsonl(Jsonl {
-                key: self.key.clone().unwrap_or(KEY_DEFAULT.to_owned()),
-                value: self.value.clone(),
-                proven: tolerant,
-            }),
-        };
-        Ok(Reader { lines, parser })
+        let input = self.origin.open(consumed)?;
+        let text = |lines, parser| Kind::Text(TextReader { lines, parser });
+        Ok(Reader(match format {
+            Format::Bin => Kind::Dump(DumpReader::open(input)?),
+            Format::Tsv => text(Lines::new(input), Parser::Tsv),
+            Format::Lines => text(Lines::new(input), Parser::Lines),
+            Format::Csv => {
+                let mut lines = Lines::new(input);
+                let csv = Csv::open(&mut lines, self.key.as_deref(), self.value.as_deref())?;
+                text(lines, Parser::Csv(csv))
+            }
+            Format::Jsonl => {
+                let key = self.key.clone().unwrap_or(KEY_DEFAULT.to_owned());
+                let jsonl = Jsonl { key, value: self.value.clone(), proven: tolerant };
+                text(Lines::new(input), Parser::Jsonl(jsonl))
+            }
+        }))
     }
 }
 
@@ -162,6 +184,15 @@ impl Reader {
     /// After `Line` the reader can go on, after others not.
     pub(crate) fn next(&mut self, record: &mut Record) -> Result<bool, InputError> {
         record.clear();
+        match &mut self.0 {
+            Kind::Text(text) => text.next(record),
+            Kind::Dump(dump) => dump.next(record),
+        }
+    }
+}
+
+impl TextReader {
+    fn next(&mut self, record: &mut Record) -> Result<bool, InputError> {
         if !self.parse(record)? {
             return Ok(false);
         }

@@ -23,6 +23,8 @@ pub struct DbBuilder {
     pub(crate) listener: Listener,
     pub(crate) storage: Arc<dyn Storage>,
     pub(crate) policy: IndexPolicy,
+    /// In the place of those that keyspaces have stored.
+    pub(crate) policy_of_all: Option<IndexPolicy>,
     pub(crate) formats: Vec<Arc<dyn AccessorFormat>>,
 }
 
@@ -56,6 +58,7 @@ impl DbBuilder {
             listener: Listener::default(),
             storage: Arc::new(FsStorage::new()),
             policy: default_policy(),
+            policy_of_all: None,
             formats: Vec::new(),
         }
     }
@@ -100,6 +103,14 @@ impl DbBuilder {
     #[must_use]
     pub fn index_policy(mut self, policy: IndexPolicy) -> Self {
         self.policy = policy;
+        self
+    }
+
+    /// Which indexes all tables get, whatever policy their keyspace has stored: for a store that is
+    /// opened for reading only, to see what another policy would choose. Nothing is stored.
+    #[must_use]
+    pub fn index_policy_of_all(mut self, policy: IndexPolicy) -> Self {
+        self.policy_of_all = Some(policy);
         self
     }
 

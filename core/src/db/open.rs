@@ -183,9 +183,15 @@ fn indexing(builder: &DbBuilder) -> Result<Indexing> {
     for format in &builder.formats {
         registry.register(format.clone()).map_err(|error| Error::invalid(error.to_string()))?;
     }
-    let indexing = Indexing::new(registry, builder.policy.clone());
-    indexing.check(&builder.policy)?;
-    Ok(indexing)
+    if builder.policy_of_all.is_some() && !builder.read_only {
+        return Err(Error::invalid("`index_policy_of_all` is for stores opened for reading only"));
+    }
+    let policy = builder.policy_of_all.as_ref().unwrap_or(&builder.policy);
+    policy.check(&registry)?;
+    Ok(match &builder.policy_of_all {
+        Some(policy) => Indexing::of_all(registry, policy.clone()),
+        None => Indexing::new(registry, policy.clone()),
+    })
 }
 
 /// Tells tables which indexes stand beside them, of known formats and of others.

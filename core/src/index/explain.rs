@@ -51,6 +51,10 @@ impl Store {
     /// One element a live table.
     pub(crate) fn explain(&self, spaces: &[std::sync::Arc<Space>]) -> Vec<TableIndexReport> {
         self.index_all_if_read_only();
+        if self.read_only {
+            // As a writer would keep them. One that was closed meanwhile keeps none.
+            let _ = self.admit_all();
+        }
         let mut reports = Vec::new();
         for space in spaces {
             let view = space.view_owned();

@@ -28,7 +28,9 @@ pub(crate) struct Indexing {
     /// For each format of the registry, in its order.
     counters: Vec<Arc<IndexCounters>>,
     /// The policy of keyspaces that have none stored.
-    pub(crate) default_policy: IndexPolicy,
+    default_policy: IndexPolicy,
+    /// Whether it is also that of the others.
+    is_of_all: bool,
     next_generation: AtomicU64,
     /// [`Store::index_all_if_read_only`] was called.
     all_begun: AtomicBool,
@@ -65,9 +67,20 @@ impl Indexing {
             registry,
             counters,
             default_policy,
+            is_of_all: false,
             next_generation: AtomicU64::new(2),
             all_begun: AtomicBool::new(false),
         }
+    }
+
+    /// One policy for all keyspaces, whatever they have stored.
+    pub(crate) fn of_all(registry: Registry, policy: IndexPolicy) -> Self {
+        Self { is_of_all: true, ..Self::new(registry, policy) }
+    }
+
+    /// The rules of a keyspace that has these stored.
+    pub(crate) fn rules(&self, stored: Option<&IndexPolicy>) -> IndexPolicy {
+        stored.filter(|_| !self.is_of_all).unwrap_or(&self.default_policy).clone()
     }
 
     /// Bytes of heap: the counters of each format.
