@@ -13,6 +13,7 @@ mod engine;
 pub mod input;
 mod keys;
 mod machine;
+pub mod memlat;
 mod plan;
 mod read_back;
 pub mod report;

@@ -76,7 +76,10 @@ pub(crate) enum Command {
     Compact(cmd::compact::CompactArgs),
     Checkpoint(cmd::checkpoint::CheckpointArgs),
     Repair(cmd::repair::RepairArgs),
+    Memlat(cmd::memlat::MemlatArgs),
     Ab(Box<cmd::ab::AbArgs>),
+    Completions(cmd::completions::CompletionsArgs),
+    Man(cmd::man::ManArgs),
 }
 
 /// Which store.

@@ -77,7 +77,10 @@ fn run(cli: Cli, formats: &[Arc<dyn AccessorFormat>]) -> Result<Exit, Failure> {
         Command::Compact(compact) => compact.run(global),
         Command::Checkpoint(checkpoint) => checkpoint.run(global),
         Command::Repair(repair) => repair.run(global),
+        Command::Memlat(memlat) => memlat.run(global),
         Command::Ab(ab) => ab.run(global),
+        Command::Completions(completions) => completions.run(),
+        Command::Man(man) => man.run(global),
     }
 }
 

@@ -195,7 +195,6 @@ impl AbArgs {
             stop: stop_flag()?,
             out: self.out.clone(),
             force: self.force,
-            ..AbOptions::default()
         })
     }
 

@@ -3,6 +3,7 @@
 pub(crate) mod ab;
 pub(crate) mod checkpoint;
 pub(crate) mod compact;
+pub(crate) mod completions;
 pub(crate) mod contains;
 pub(crate) mod count;
 pub(crate) mod delete;
@@ -13,6 +14,8 @@ pub(crate) mod inspect;
 mod keys;
 pub(crate) mod levels;
 pub(crate) mod load;
+pub(crate) mod man;
+pub(crate) mod memlat;
 pub(crate) mod put;
 pub(crate) mod reindex;
 pub(crate) mod repair;
