@@ -35,6 +35,10 @@ ab *ARGS:
 controls *ARGS:
     cargo run --release -p kiban-cli --features controls -- ab --controls lmdb,sqlite,fjall,redb {{ARGS}}
 
+# Parts by themselves: perfect hash, accessors, page search, filter, CRC, get (`just bench get`).
+bench *ARGS:
+    cargo bench -p kiban-benches --features mphf-crates {{ if ARGS == "" { "" } else { "--bench " + ARGS } }}
+
 # Writes the annotated golden dumps, and the sample report, again; read the difference before committing it.
 golden:
     KIBAN_UPDATE_GOLDEN=1 cargo test -p kiban-formats

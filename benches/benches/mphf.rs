@@ -19,6 +19,8 @@ mod ours;
 mod packed;
 #[path = "mphf/round.rs"]
 mod round;
+#[path = "common/sidecar.rs"]
+mod sidecar;
 #[path = "mphf/table.rs"]
 mod table;
 

@@ -1,17 +1,13 @@
 //! `ph4`, as the engine builds and asks it.
 
-use std::io;
-use std::sync::Arc;
-
-use kiban_formats::accessor_file::{AccessorFile as Directory, AccessorHeader, AccessorWriter};
-use kiban_formats::{Kind, PageNo, SeqNo, SlotNo, StoreId, TableId};
+use kiban_formats::{Kind, PageNo, SeqNo, SlotNo};
 use kiban_indexes::{
-    Accessor, AccessorFile, AccessorFormat, EntryFacts, EntryPlace, Location, Params, Ph4Format,
-    PointAccessor, Probe, Residency, SectionWriter, TableShape, Version,
+    Accessor, AccessorFormat, EntryFacts, EntryPlace, Location, Params, Ph4Format, PointAccessor, Probe,
+    TableShape, Version,
 };
 
 use crate::packed::width;
-use crate::{Function, Side};
+use crate::{Function, Side, sidecar};
 
 /// A resident index; the number of a key is the page of its place.
 pub(crate) struct Ph4 {
@@ -19,23 +15,6 @@ pub(crate) struct Ph4 {
     slots: usize,
     /// Bytes of the file but for the slots.
     beside_slots: usize,
-}
-
-struct Writer {
-    file: Vec<u8>,
-    writer: AccessorWriter,
-}
-
-impl SectionWriter for Writer {
-    fn section(&mut self, name: &str) -> io::Result<()> {
-        self.file.extend(self.writer.begin_section(name));
-        Ok(())
-    }
-    fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
-        self.writer.push(bytes);
-        self.file.extend_from_slice(bytes);
-        Ok(())
-    }
 }
 
 impl Function for Ph4 {
@@ -51,21 +30,11 @@ impl Function for Ph4 {
             let version = Version { seq: SeqNo(0), kind: Kind::Put, newest: true, value: b"" };
             builder.add(&EntryFacts::new(b"", *hash, place, version)).expect("it takes every entry");
         }
-        let header = AccessorHeader {
-            format_id: 4,
-            format_version: 1,
-            table_id: TableId([0; 16]),
-            store_id: StoreId([0; 16]),
-            keys: keys.len() as u64,
-        };
-        let (writer, head) = AccessorWriter::new(&header);
-        let mut out = Writer { file: head.to_vec(), writer };
-        let built = builder.finish(&mut out).expect("memory takes it");
-        out.file.extend(out.writer.finish());
+        let (file, built) = sidecar::finish(&Ph4Format, builder, keys.len() as u64);
         let slot_bytes: u64 = built.parts.iter().filter(|part| part.0 == "slots").map(|part| part.1).sum();
         let slots = slot_bytes as usize * 8 / width(keys.len()) as usize;
-        let beside_slots = out.file.len() - slot_bytes as usize;
-        Self { accessor: open(out.file), slots, beside_slots }
+        let beside_slots = file.len() - slot_bytes as usize;
+        Self { accessor: sidecar::open(&Ph4Format, file), slots, beside_slots }
     }
 
     fn index(&self, key: u64) -> usize {
@@ -82,13 +51,4 @@ impl Function for Ph4 {
     fn bits(&self) -> f64 {
         self.beside_slots as f64 * 8.0
     }
-}
-
-fn open(file: Vec<u8>) -> Accessor {
-    let len = file.len() as u64;
-    let trailer = file.last_chunk().expect("a trailer");
-    let end = Directory::directory_bytes(trailer, len).expect("our own trailer");
-    let directory = Directory::decode(&file, &file[file.len() - end..], len).expect("our own directory");
-    let file = AccessorFile::new(directory.header, directory.sections, Arc::new(file));
-    Ph4Format.open(file, Residency::Resident).expect("our own file")
 }
