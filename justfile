@@ -39,6 +39,12 @@ controls *ARGS:
 bench *ARGS:
     cargo bench -p kiban-benches --features mphf-crates {{ if ARGS == "" { "" } else { "--bench " + ARGS } }}
 
+# Measures the README's table anew and writes it, with the numbers it is rendered from. From a clean commit.
+readme:
+    cargo run --release -p kiban-cli -- ab --out target/readme --force
+    KIBAN_README_FROM="$PWD/target/readme/ab.json" KIBAN_README_DATE="$(date -u +%F)" \
+        cargo test -p kiban-benches --test readme
+
 # Writes the annotated golden dumps, and the sample report, again; read the difference before committing it.
 golden:
     KIBAN_UPDATE_GOLDEN=1 cargo test -p kiban-formats
