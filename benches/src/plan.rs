@@ -15,6 +15,9 @@ const KEYS_MAX: usize = 100_000;
 /// Records of one call of the stage `latest`.
 pub(crate) const LATEST_RECORDS: usize = 10;
 
+/// Records of one call of the stage `scan`, or as many as there are from its key on.
+pub(crate) const SCAN_RECORDS: usize = 100;
+
 /// What one call asks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Stage {
@@ -26,10 +29,22 @@ pub(crate) enum Stage {
     Multiget,
     /// The ten greatest records of a group, greatest first.
     Latest,
+    /// A hundred records from a key on.
+    Scan,
+}
+
+/// What a key of a call is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Target {
+    pub(crate) rank: usize,
+    /// Whether the key is the record's; else it is absent, and looks like it.
+    pub(crate) is_there: bool,
 }
 
 impl Stage {
-    pub(crate) const ALL: [Self; 4] = [Self::Point, Self::Miss, Self::Multiget, Self::Latest];
+    pub(crate) const ALL: [Self; 5] = [Self::Point, Self::Miss, Self::Multiget, Self::Latest, Self::Scan];
+    /// What is measured unless stages are named.
+    pub(crate) const DEFAULT: [Self; 4] = [Self::Point, Self::Miss, Self::Multiget, Self::Latest];
 
     pub(crate) const fn name(self) -> &'static str {
         match self {
@@ -37,6 +52,7 @@ impl Stage {
             Self::Miss => "miss",
             Self::Multiget => "multiget",
             Self::Latest => "latest",
+            Self::Scan => "scan",
         }
     }
 
@@ -55,13 +71,14 @@ impl Stage {
             Self::Point | Self::Miss => keys,
             Self::Multiget => 2 * keys / MULTIGET_KEYS,
             Self::Latest => keys / 5,
+            Self::Scan => keys / 20,
         }
     }
 
     /// Fewest calls of one trial, however short the time box.
     pub(crate) const fn trial_calls_min(self) -> usize {
         match self {
-            Self::Multiget => 10,
+            Self::Multiget | Self::Scan => 10,
             _ => 100,
         }
     }
@@ -81,9 +98,8 @@ impl Stage {
 pub(crate) struct Plan {
     pub(crate) stage: Stage,
     keys: Vec<Box<[u8]>>,
-    /// For each call the records it is about, in the order of the answers. A miss is about the
-    /// record that its key looks like.
-    ranks: Vec<Vec<usize>>,
+    /// For each call the records it is about, in the order of the answers.
+    targets: Vec<Vec<Target>>,
     /// For each call the [`Answers::word`] of the right answers.
     words: Vec<u64>,
 }
@@ -104,43 +120,58 @@ impl Plan {
 
     /// `calls` calls about the records that `next` names.
     fn of(set: &dyn KeySet, stage: Stage, calls: usize, mut next: impl FnMut() -> usize) -> Self {
-        let mut plan = Self { stage, keys: Vec::new(), ranks: Vec::with_capacity(calls), words: Vec::new() };
+        let mut plan = Self::empty(stage);
         for _ in 0..calls {
-            let ranks = match stage {
+            let targets = match stage {
                 Stage::Latest => plan.add_group(set, next()),
+                Stage::Scan => plan.add_scan(set, next()),
                 _ => (0..stage.ops_per_call()).map(|_| plan.add_key(set, next())).collect(),
             };
-            plan.ranks.push(ranks);
+            plan.targets.push(targets);
         }
-        let mut right = Answers::default();
-        plan.words = (0..calls)
-            .map(|call| {
-                plan.right_answers(set, call, &mut right);
-                right.word()
-            })
-            .collect();
-        plan
+        plan.answered(set)
     }
 
-    fn add_key(&mut self, set: &dyn KeySet, rank: usize) -> usize {
-        let mut key = Vec::new();
-        match self.stage {
-            Stage::Miss => set.absent(rank, &mut key),
-            _ => set.key(rank, &mut key),
+    fn empty(stage: Stage) -> Self {
+        Self { stage, keys: Vec::new(), targets: Vec::new(), words: Vec::new() }
+    }
+
+    /// With the words of the right answers.
+    fn answered(mut self, set: &dyn KeySet) -> Self {
+        let mut right = Answers::default();
+        let word = |call| {
+            self.right_answers(set, call, &mut right);
+            right.word()
+        };
+        self.words = (0..self.len()).map(word).collect();
+        self
+    }
+
+    fn add_key(&mut self, set: &dyn KeySet, rank: usize) -> Target {
+        let (mut key, is_there) = (Vec::new(), self.stage != Stage::Miss);
+        if is_there {
+            set.key(rank, &mut key)
+        } else {
+            set.absent(rank, &mut key)
         }
         self.keys.push(key.into());
-        rank
+        Target { rank, is_there }
     }
 
-    fn add_group(&mut self, set: &dyn KeySet, rank: usize) -> Vec<usize> {
+    fn add_group(&mut self, set: &dyn KeySet, rank: usize) -> Vec<Target> {
         let group = set.group_of(rank);
         self.keys.extend([group.lower.into(), group.upper.into()]);
-        group.ranks.rev().take(LATEST_RECORDS).collect()
+        records(group.ranks.rev().take(LATEST_RECORDS))
+    }
+
+    fn add_scan(&mut self, set: &dyn KeySet, rank: usize) -> Vec<Target> {
+        self.add_key(set, rank);
+        records((rank..set.len()).take(SCAN_RECORDS))
     }
 
     /// How many calls.
     pub(crate) fn len(&self) -> usize {
-        self.ranks.len()
+        self.targets.len()
     }
 
     /// The keys of a call: the keys asked for, or the group's lower and upper bound.
@@ -151,8 +182,8 @@ impl Plan {
     }
 
     /// The records that a call is about.
-    pub(crate) fn ranks(&self, call: usize) -> &[usize] {
-        &self.ranks[call]
+    pub(crate) fn targets(&self, call: usize) -> &[Target] {
+        &self.targets[call]
     }
 
     /// The cheap word of a call's right answers.
@@ -176,15 +207,15 @@ impl Plan {
     pub(crate) fn right_answers(&self, set: &dyn KeySet, call: usize, into: &mut Answers) {
         into.clear();
         let (mut key, mut value) = (Vec::new(), Vec::new());
-        for &rank in &self.ranks[call] {
+        for &Target { rank, is_there } in &self.targets[call] {
             match self.stage {
-                Stage::Miss => into.push_absent(),
-                Stage::Point | Stage::Multiget => {
+                _ if !is_there => into.push_absent(),
+                Stage::Point | Stage::Miss | Stage::Multiget => {
                     value.clear();
                     set.value(rank, &mut value);
                     into.push_value(&value);
                 }
-                Stage::Latest => {
+                Stage::Latest | Stage::Scan => {
                     key.clear();
                     value.clear();
                     set.key(rank, &mut key);
@@ -194,6 +225,11 @@ impl Plan {
             }
         }
     }
+}
+
+/// Records that are there.
+fn records(ranks: impl Iterator<Item = usize>) -> Vec<Target> {
+    ranks.map(|rank| Target { rank, is_there: true }).collect()
 }
 
 #[cfg(test)]
@@ -219,9 +255,10 @@ mod tests {
                 assert_eq!(answers.word(), plan.word(call));
                 let expected = match stage {
                     Stage::Latest => LATEST_RECORDS,
+                    Stage::Scan => SCAN_RECORDS.min(set.len() - plan.targets(call)[0].rank),
                     _ => stage.ops_per_call(),
                 };
-                assert_eq!((answers.len(), plan.ranks(call).len()), (expected, expected), "{stage:?}");
+                assert_eq!((answers.len(), plan.targets(call).len()), (expected, expected), "{stage:?}");
             }
         }
     }

@@ -81,6 +81,7 @@ mod controls {
             workload: Some("w1".to_owned()),
             layouts: vec!["bulk".to_owned(), "normal".to_owned()],
             reads: vec!["mmap".to_owned()],
+            stages: ["point", "miss", "multiget", "latest", "scan"].map(str::to_owned).to_vec(),
             ..small()
         });
         let each = [
@@ -93,11 +94,11 @@ mod controls {
             "control:redb",
             "floor",
         ];
-        for stage in ["point", "miss", "multiget", "latest"] {
+        for stage in ["point", "miss", "multiget", "latest", "scan"] {
             assert_eq!(names(&report, stage), [each, each].concat());
         }
         let layouts: Vec<&str> = report.cells.iter().map(|cell| cell.layout.as_str()).collect();
-        let (bulk, normal) = layouts.split_at(4 * each.len());
+        let (bulk, normal) = layouts.split_at(5 * each.len());
         assert!(bulk.iter().all(|layout| *layout == "bulk"));
         assert!(normal.iter().all(|layout| *layout == "normal") && normal.len() == bulk.len());
         let tables = report.cells.iter().filter(|cell| cell.accessor != "floor");

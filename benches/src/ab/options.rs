@@ -71,7 +71,7 @@ pub struct AbOptions {
     /// What the system is told of cold reads: `random`, that it need not read ahead, or `default`,
     /// nothing. Default: `random`.
     pub advice: Vec<String>,
-    /// Stages. Default: `point`, `miss`, `multiget`, `latest`; `cold` is measured if it is named: as
+    /// Stages. Default: `point`, `miss`, `multiget`, `latest`; `scan` and `cold` if they are named, the latter as
     /// `cold_index_warm` and as `cold_all`. Of writes `write_buffered`,
     /// `write_sync`, `mixed`; of `w3` `flush`, `compact`.
     pub stages: Vec<String>,

@@ -73,8 +73,8 @@ impl Engine for Reader {
 
     #[inline]
     fn call(&mut self, plan: &Plan, call: usize, answers: &mut Answers) -> Result<(), String> {
-        for (rank, asked) in plan.ranks(call).iter().zip(plan.keys(call)) {
-            let at = self.records[*rank];
+        for (target, asked) in plan.targets(call).iter().zip(plan.keys(call)) {
+            let at = self.records[target.rank];
             self.record.resize(at.len(), 0);
             let read = self.file.read_exact_at(&mut self.record, at.start as u64);
             read.map_err(|error| error.to_string())?;

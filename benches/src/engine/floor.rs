@@ -17,7 +17,7 @@ use xxhash_rust::xxh3::xxh3_64;
 use super::{Engine, FLOOR, MakeReader};
 use crate::answers::Answers;
 use crate::keys::KeySet;
-use crate::plan::{Plan, Stage};
+use crate::plan::{Plan, Stage, Target};
 
 const CRC_BYTES: usize = 4;
 const HEAD_BYTES: usize = 8;
@@ -29,9 +29,16 @@ pub(crate) struct Floor {
     /// Addresses of all records, by rank.
     records: Arc<Vec<Address>>,
     /// Addresses in the order of the plan, so that reading them costs next to nothing.
-    planned: Vec<Address>,
+    planned: Vec<Planned>,
     /// For each call the end of its addresses in `planned`.
     ends: Vec<usize>,
+}
+
+/// Where the answer to a key is, or is seen not to be.
+#[derive(Clone, Copy, Debug)]
+struct Planned {
+    at: Address,
+    is_there: bool,
 }
 
 /// Where a record lies, in a buffer or in a file.
@@ -108,7 +115,7 @@ impl Floor {
     }
 
     #[inline]
-    fn planned(&self, call: usize) -> &[Address] {
+    fn planned(&self, call: usize) -> &[Planned] {
         let start = if call == 0 { 0 } else { self.ends[call - 1] };
         &self.planned[start..self.ends[call]]
     }
@@ -123,7 +130,9 @@ impl Engine for Floor {
         self.planned.clear();
         self.ends.clear();
         for call in 0..plan.len() {
-            self.planned.extend(plan.ranks(call).iter().map(|rank| self.records[*rank]));
+            let records = &self.records;
+            let planned = |target: &Target| Planned { at: records[target.rank], is_there: target.is_there };
+            self.planned.extend(plan.targets(call).iter().map(planned));
             self.ends.push(self.planned.len());
         }
     }
@@ -135,20 +144,23 @@ impl Engine for Floor {
 
     #[inline]
     fn call(&mut self, plan: &Plan, call: usize, answers: &mut Answers) -> Result<(), String> {
-        let addresses = self.planned(call);
+        let planned = self.planned(call);
         match plan.stage {
-            Stage::Miss if !self.may_be(addresses[0], &plan.keys(call)[0]) => answers.push_absent(),
             Stage::Miss | Stage::Point | Stage::Multiget => {
-                for (address, asked) in addresses.iter().zip(plan.keys(call)) {
-                    match self.value_of(*address, asked)? {
+                for (&Planned { at, is_there }, asked) in planned.iter().zip(plan.keys(call)) {
+                    if !is_there && !self.may_be(at, asked) {
+                        answers.push_absent();
+                        continue;
+                    }
+                    match self.value_of(at, asked)? {
                         Some(value) => answers.push_value(value),
                         None => answers.push_absent(),
                     }
                 }
             }
-            Stage::Latest => {
-                for address in addresses {
-                    let (key, value) = self.checked(*address)?;
+            Stage::Latest | Stage::Scan => {
+                for Planned { at, .. } in planned {
+                    let (key, value) = self.checked(*at)?;
                     answers.push_pair(key, value);
                 }
             }
@@ -194,7 +206,7 @@ mod tests {
         let mut floor = Floor::new(&set);
         let plan = Plan::new(&set, Stage::Point, 1, 1);
         floor.prepare(&plan);
-        let last_of_value = floor.planned(0)[0].start + HEAD_BYTES + 38 + 255;
+        let last_of_value = floor.planned(0)[0].at.start + HEAD_BYTES + 38 + 255;
         Arc::make_mut(&mut floor.bytes)[last_of_value] ^= 1;
         assert!(answers_of(&mut floor, &plan, 0).is_err());
     }
@@ -205,7 +217,7 @@ mod tests {
         let mut floor = Floor::new(&set);
         let plan = Plan::new(&set, Stage::Miss, 1, 1);
         floor.prepare(&plan);
-        let at = floor.planned(0)[0].start + CRC_BYTES;
+        let at = floor.planned(0)[0].at.start + CRC_BYTES;
         Arc::make_mut(&mut floor.bytes)[at..at + 4]
             .copy_from_slice(&fingerprint(&plan.keys(0)[0]).to_le_bytes());
         let mut absent = Answers::default();

@@ -9,7 +9,7 @@ use kiban::{Db, DbBuilder, Durability, IndexPolicy, Keyspace, Residency, Setting
 use super::load::{Batch, Layout, Load};
 use super::{Accessor, Engine, MakeReader, Opening, Pages, Sizes, Store, Warmth};
 use crate::answers::Answers;
-use crate::plan::{LATEST_RECORDS, Plan, Stage};
+use crate::plan::{LATEST_RECORDS, Plan, SCAN_RECORDS, Stage};
 
 /// An open store; its default keyspace holds the records.
 #[derive(Clone, Debug)]
@@ -121,6 +121,20 @@ impl KibanStore {
         Ok(())
     }
 
+    /// Records from a key on.
+    fn scan_from(&self, from: &[u8], answers: &mut Answers) -> kiban::Result<()> {
+        let mut cursor = self.records.cursor_in(from..);
+        let mut found = cursor.first()?;
+        while found {
+            answers.push_pair(cursor.key(), cursor.value());
+            if answers.len() == SCAN_RECORDS {
+                break;
+            }
+            found = cursor.next()?;
+        }
+        Ok(())
+    }
+
     #[inline]
     fn answer(&self, plan: &Plan, call: usize, answers: &mut Answers) -> kiban::Result<()> {
         let keys = plan.keys(call);
@@ -138,6 +152,7 @@ impl KibanStore {
                 }
             }
             Stage::Latest => self.latest(&keys[0], &keys[1], answers)?,
+            Stage::Scan => self.scan_from(&keys[0], answers)?,
         }
         Ok(())
     }

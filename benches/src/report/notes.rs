@@ -72,7 +72,7 @@ impl Report {
              accessor's ratio to itself is from A/A pairs. Verdicts are on p50, against the first accessor; \
              none is given inside the noise floor (+-)."
                 .to_owned(),
-            "Times of multiget are per key. floor: read, check and copy the record, its address known; \
+            "Times of multiget are per key, of scan per 100 records. floor: read, check and copy the record, its address known; \
              of a miss: hash the key and compare one fingerprint."
                 .to_owned(),
             format!(

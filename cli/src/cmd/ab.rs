@@ -66,8 +66,8 @@ pub(crate) struct AbArgs {
     /// Other stores to measure beside: `lmdb`, `sqlite`, `fjall`, `redb`; needs a program built with `--features controls`
     #[arg(long, value_name = "NAME", value_delimiter = ',', help_heading = "Comparison")]
     controls: Vec<String>,
-    /// Questions: `point`, `miss`, `multiget`, `latest`, and `cold`, hits in files dropped from memory; of w3 `flush`,
-    /// `compact`; of w6 `write_buffered`, `write_sync`, `mixed`; every one but `cold` if not given
+    /// Questions: `point`, `miss`, `multiget`, `latest`, `scan` and `cold` (hits in files dropped from memory); of w3
+    /// `flush`, `compact`; of w6 `write_buffered`, `write_sync`, `mixed`; every one but `scan` and `cold` if not given
     #[arg(long, value_name = "STAGE", value_delimiter = ',', help_heading = "Comparison")]
     stages: Vec<String>,
     /// How the records are loaded: `bulk` (in key order, one sorted run), `normal` (shuffled batches, flushed and

@@ -22,7 +22,6 @@ const CONTROLS: [&str; 4] = ["lmdb", "sqlite", "fjall", "redb"];
 /// a misspelt name.
 const LATER: &[(&str, &[&str])] = &[
     ("accessors", &["ph2", "ph3", "btree", "kvi", "lemon", "bt", "lines", "shards"]),
-    ("stages", &["scan"]),
     ("controls", &["rocksdb"]),
     ("workload", &["w2", "w4", "w5", "ycsb-a", "ycsb-b", "ycsb-c", "ycsb-d", "ycsb-e", "ycsb-f"]),
 ];
@@ -270,7 +269,7 @@ impl AbOptions {
     fn reads_stages(&self) -> Result<Stages, AbError> {
         let warm = Stage::ALL.map(|stage| (stage.name(), Some(stage)));
         let known: Vec<(&str, Option<Stage>)> = warm.into_iter().chain([("cold", None)]).collect();
-        let named_stages = named("stages", &self.stages, &Stage::ALL.map(Stage::name), &known)?;
+        let named_stages = named("stages", &self.stages, &Stage::DEFAULT.map(Stage::name), &known)?;
         let advices = Advice::ALL.map(|advice| (advice.name(), advice));
         let advices = named("advice", &self.advice, &[Advice::Random.name()], &advices)?;
         let is_cold = named_stages.contains(&None);

@@ -18,7 +18,7 @@ fn refusal(options: &AbOptions) -> String {
 fn defaults_are_the_file_and_w1_with_all_stages() {
     let settled = AbOptions::default().settle().unwrap();
     assert_eq!(settled.shapes, [Shape::File, Shape::W1]);
-    assert_eq!(settled.stages, Stages::Reads { warm: Stage::ALL.to_vec(), cold: Vec::new() });
+    assert_eq!(settled.stages, Stages::Reads { warm: Stage::DEFAULT.to_vec(), cold: Vec::new() });
     assert_eq!((settled.n, settled.layouts), (N_DEFAULT, vec![Layout::Bulk]));
     let names: Vec<&str> = settled.families.iter().map(Family::name).collect();
     assert_eq!(names, ACCESSORS_DEFAULT);
@@ -42,7 +42,7 @@ fn what_is_not_built_is_refused_by_the_name_of_its_option() {
         ("--layout: `sorted` is not known", AbOptions { layouts: names(&["sorted"]), ..standard() }),
         ("--workload: `w4` is not built", AbOptions { workload: Some("w4".to_owned()), ..standard() }),
         ("--controls: `rocksdb` is not built", AbOptions { controls: names(&["rocksdb"]), ..standard() }),
-        ("--stages: `scan` is not built", AbOptions { stages: names(&["scan"]), ..standard() }),
+        ("--stages: `scans` is not known", AbOptions { stages: names(&["scans"]), ..standard() }),
         (
             "--read: `direct` is not known; built: mmap, pread",
             AbOptions { reads: names(&["direct"]), ..standard() },
@@ -64,7 +64,7 @@ fn w1_is_its_shape_and_w6_writes() {
     let reads = workload("w1").settle().unwrap();
     assert_eq!(
         (reads.shapes, reads.stages),
-        (vec![Shape::W1], Stages::Reads { warm: Stage::ALL.to_vec(), cold: Vec::new() })
+        (vec![Shape::W1], Stages::Reads { warm: Stage::DEFAULT.to_vec(), cold: Vec::new() })
     );
     let writes = workload("w6").settle().unwrap();
     assert_eq!(writes.stages, Stages::Writes(WriteStage::ALL.to_vec()));

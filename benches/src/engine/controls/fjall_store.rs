@@ -8,9 +8,9 @@ use fjall::{Database, Keyspace, KeyspaceCreateOptions, PersistMode};
 use kiban::Durability;
 
 use super::super::{Engine, Layout, Load, MakeReader, Opening, Sizes, Store};
-use super::{advise, answer, push};
+use super::{Reads, advise, answer, push};
 use crate::answers::Answers;
-use crate::plan::{LATEST_RECORDS, Plan};
+use crate::plan::{LATEST_RECORDS, Plan, SCAN_RECORDS};
 
 /// Cache while loading.
 const LOAD_CACHE_BYTES: u64 = 64 << 20;
@@ -99,6 +99,32 @@ impl Fjall {
     }
 }
 
+impl Reads for Fjall {
+    type Error = fjall::Error;
+
+    #[inline]
+    fn get(&self, key: &[u8], answers: &mut Answers) -> fjall::Result<()> {
+        push(self.records.get(key)?, answers);
+        Ok(())
+    }
+
+    fn latest(&self, lower: &[u8], upper: &[u8], answers: &mut Answers) -> fjall::Result<()> {
+        for record in self.records.range(lower..upper).rev().take(LATEST_RECORDS) {
+            let (key, value) = record.into_inner()?;
+            answers.push_pair(&key, &value);
+        }
+        Ok(())
+    }
+
+    fn scan_from(&self, from: &[u8], answers: &mut Answers) -> fjall::Result<()> {
+        for record in self.records.range(from..).take(SCAN_RECORDS) {
+            let (key, value) = record.into_inner()?;
+            answers.push_pair(&key, &value);
+        }
+        Ok(())
+    }
+}
+
 impl Engine for Fjall {
     fn name(&self) -> &str {
         self.name
@@ -106,18 +132,7 @@ impl Engine for Fjall {
 
     #[inline]
     fn call(&mut self, plan: &Plan, call: usize, answers: &mut Answers) -> Result<(), String> {
-        let get = |key: &[u8], answers: &mut Answers| -> fjall::Result<()> {
-            push(self.records.get(key)?, answers);
-            Ok(())
-        };
-        let latest = |lower: &[u8], upper: &[u8], answers: &mut Answers| -> fjall::Result<()> {
-            for record in self.records.range(lower..upper).rev().take(LATEST_RECORDS) {
-                let (key, value) = record.into_inner()?;
-                answers.push_pair(&key, &value);
-            }
-            Ok(())
-        };
-        answer(plan, call, answers, (get, latest)).map_err(|error| error.to_string())
+        answer(self, plan, call, answers).map_err(|error| error.to_string())
     }
 
     fn for_thread(&self) -> Result<MakeReader, String> {
@@ -129,8 +144,7 @@ impl Engine for Fjall {
 impl Store for Fjall {
     #[inline]
     fn get(&mut self, key: &[u8], answers: &mut Answers) -> Result<(), String> {
-        push(self.records.get(key).map_err(|error| error.to_string())?, answers);
-        Ok(())
+        Reads::get(self, key, answers).map_err(|error| error.to_string())
     }
 
     #[inline]

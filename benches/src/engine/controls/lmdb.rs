@@ -9,9 +9,9 @@ use heed::{Database, Env, EnvFlags, EnvOpenOptions, PutFlags, RoTxn, WithTls};
 use kiban::Durability;
 
 use super::super::{Engine, Layout, Load, MakeReader, Opening, Sizes, Store};
-use super::{answer, push};
+use super::{Reads, answer, push};
 use crate::answers::Answers;
-use crate::plan::{LATEST_RECORDS, Plan};
+use crate::plan::{LATEST_RECORDS, Plan, SCAN_RECORDS};
 
 /// Bytes of addresses; the file is no longer than its data.
 const MAP_BYTES: usize = 1 << 38;
@@ -111,22 +111,44 @@ impl Reading {
     }
 }
 
+/// Reads in one transaction.
+struct InTxn<'a> {
+    txn: &'a RoTxn<'a>,
+    records: Database<Bytes, Bytes>,
+}
+
+impl Reads for InTxn<'_> {
+    type Error = heed::Error;
+
+    #[inline]
+    fn get(&self, key: &[u8], answers: &mut Answers) -> heed::Result<()> {
+        push(self.records.get(self.txn, key)?, answers);
+        Ok(())
+    }
+
+    fn latest(&self, lower: &[u8], upper: &[u8], answers: &mut Answers) -> heed::Result<()> {
+        let group = (Bound::Included(lower), Bound::Excluded(upper));
+        for record in self.records.rev_range(self.txn, &group)?.take(LATEST_RECORDS) {
+            let (key, value) = record?;
+            answers.push_pair(key, value);
+        }
+        Ok(())
+    }
+
+    fn scan_from(&self, from: &[u8], answers: &mut Answers) -> heed::Result<()> {
+        let rest = (Bound::Included(from), Bound::Unbounded);
+        for record in self.records.range(self.txn, &rest)?.take(SCAN_RECORDS) {
+            let (key, value) = record?;
+            answers.push_pair(key, value);
+        }
+        Ok(())
+    }
+}
+
 impl Lmdb {
     #[inline]
     fn answer(&self, txn: &RoTxn<'_>, plan: &Plan, call: usize, answers: &mut Answers) -> heed::Result<()> {
-        let get = |key: &[u8], answers: &mut Answers| {
-            push(self.records.get(txn, key)?, answers);
-            Ok(())
-        };
-        let latest = |lower: &[u8], upper: &[u8], answers: &mut Answers| {
-            let group = (Bound::Included(lower), Bound::Excluded(upper));
-            for record in self.records.rev_range(txn, &group)?.take(LATEST_RECORDS) {
-                let (key, value) = record?;
-                answers.push_pair(key, value);
-            }
-            Ok(())
-        };
-        answer(plan, call, answers, (get, latest))
+        answer(&InTxn { txn, records: self.records }, plan, call, answers)
     }
 
     fn put_inner(&self, key: &[u8], value: &[u8]) -> heed::Result<()> {

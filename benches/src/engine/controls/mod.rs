@@ -112,21 +112,29 @@ fn push(value: Option<impl AsRef<[u8]>>, answers: &mut Answers) {
     }
 }
 
-/// Answers one call by single gets, or by the reverse scan `latest`.
+/// How a store is read.
+trait Reads {
+    type Error;
+
+    /// Appends the value of a key, or its absence.
+    fn get(&self, key: &[u8], answers: &mut Answers) -> Result<(), Self::Error>;
+
+    /// Appends the greatest records from `lower` on that are below `upper`, greatest first.
+    fn latest(&self, lower: &[u8], upper: &[u8], answers: &mut Answers) -> Result<(), Self::Error>;
+
+    /// Appends the least records from a key on, least first.
+    fn scan_from(&self, from: &[u8], answers: &mut Answers) -> Result<(), Self::Error>;
+}
+
+/// Answers one call by single gets or a scan.
 #[inline]
-fn answer<E>(
-    plan: &Plan,
-    call: usize,
-    answers: &mut Answers,
-    reads: (
-        impl Fn(&[u8], &mut Answers) -> Result<(), E>,
-        impl Fn(&[u8], &[u8], &mut Answers) -> Result<(), E>,
-    ),
-) -> Result<(), E> {
-    let (get, latest) = reads;
+fn answer<R: Reads>(reads: &R, plan: &Plan, call: usize, answers: &mut Answers) -> Result<(), R::Error> {
     let keys = plan.keys(call);
     match plan.stage {
-        Stage::Point | Stage::Miss | Stage::Multiget => keys.iter().try_for_each(|key| get(key, answers)),
-        Stage::Latest => latest(&keys[0], &keys[1], answers),
+        Stage::Point | Stage::Miss | Stage::Multiget => {
+            keys.iter().try_for_each(|key| reads.get(key, answers))
+        }
+        Stage::Latest => reads.latest(&keys[0], &keys[1], answers),
+        Stage::Scan => reads.scan_from(&keys[0], answers),
     }
 }

@@ -14,9 +14,9 @@ use kiban::Durability;
 use redb::{Database, ReadOnlyTable, ReadableDatabase as _, ReadableTable as _, TableDefinition};
 
 use super::super::{Engine, Load, MakeReader, Opening, Sizes, Store};
-use super::{advise, answer, push};
+use super::{Reads, advise, answer, push};
 use crate::answers::Answers;
-use crate::plan::{LATEST_RECORDS, Plan};
+use crate::plan::{LATEST_RECORDS, Plan, SCAN_RECORDS};
 
 const DATA_FILE: &str = "data.redb";
 const LOAD_CACHE_BYTES: u64 = 64 << 20;
@@ -89,19 +89,31 @@ fn table(db: &Database) -> Result<Table> {
     Ok(db.begin_read()?.open_table(RECORDS)?)
 }
 
-#[inline]
-fn get(table: &Table, key: &[u8], answers: &mut Answers) -> Result<()> {
-    push(table.get(key)?.as_ref().map(|value| value.value()), answers);
-    Ok(())
-}
+impl Reads for Table {
+    type Error = redb::Error;
 
-fn latest(table: &Table, lower: &[u8], upper: &[u8], answers: &mut Answers) -> Result<()> {
-    let group = (Bound::Included(lower), Bound::Excluded(upper));
-    for record in table.range::<&[u8]>(group)?.rev().take(LATEST_RECORDS) {
-        let (key, value) = record?;
-        answers.push_pair(key.value(), value.value());
+    #[inline]
+    fn get(&self, key: &[u8], answers: &mut Answers) -> Result<()> {
+        push(ReadOnlyTable::get(self, key)?.as_ref().map(|value| value.value()), answers);
+        Ok(())
     }
-    Ok(())
+
+    fn latest(&self, lower: &[u8], upper: &[u8], answers: &mut Answers) -> Result<()> {
+        let group = (Bound::Included(lower), Bound::Excluded(upper));
+        for record in self.range::<&[u8]>(group)?.rev().take(LATEST_RECORDS) {
+            let (key, value) = record?;
+            answers.push_pair(key.value(), value.value());
+        }
+        Ok(())
+    }
+
+    fn scan_from(&self, from: &[u8], answers: &mut Answers) -> Result<()> {
+        for record in self.range::<&[u8]>(from..)?.take(SCAN_RECORDS) {
+            let (key, value) = record?;
+            answers.push_pair(key.value(), value.value());
+        }
+        Ok(())
+    }
 }
 
 impl Redb {
@@ -133,12 +145,7 @@ impl Engine for Redb {
 
     #[inline]
     fn call(&mut self, plan: &Plan, call: usize, answers: &mut Answers) -> std::result::Result<(), String> {
-        self.with_table(|table| {
-            let get = |key: &[u8], answers: &mut Answers| get(table, key, answers);
-            let latest =
-                |lower: &[u8], upper: &[u8], answers: &mut Answers| latest(table, lower, upper, answers);
-            answer(plan, call, answers, (get, latest))
-        })
+        self.with_table(|table| answer(table, plan, call, answers))
     }
 
     fn for_thread(&self) -> std::result::Result<MakeReader, String> {
@@ -154,7 +161,7 @@ impl Engine for Redb {
 impl Store for Redb {
     #[inline]
     fn get(&mut self, key: &[u8], answers: &mut Answers) -> std::result::Result<(), String> {
-        self.with_table(|table| get(table, key, answers))
+        self.with_table(|table| Reads::get(table, key, answers))
     }
 
     #[inline]

@@ -11,12 +11,12 @@
 use std::path::{Path, PathBuf};
 
 use kiban::Durability;
-use rusqlite::{CachedStatement, Connection, OptionalExtension as _, Row};
+use rusqlite::{Connection, OptionalExtension as _, Row, Rows};
 
 use super::super::{Engine, Load, MakeReader, Opening, Sizes, Store};
-use super::{advise, answer};
+use super::{Reads, advise, answer};
 use crate::answers::Answers;
-use crate::plan::{LATEST_RECORDS, Plan};
+use crate::plan::{LATEST_RECORDS, Plan, SCAN_RECORDS};
 
 const DATA_FILE: &str = "data.sqlite";
 const LOAD_CACHE_BYTES: u64 = 64 << 20;
@@ -29,6 +29,7 @@ const PUT: &str =
     "INSERT INTO records VALUES (?1, ?2) ON CONFLICT (key) DO UPDATE SET value = excluded.value";
 const GET: &str = "SELECT value FROM records WHERE key = ?1";
 const LATEST: &str = "SELECT key, value FROM records WHERE key >= ?1 AND key < ?2 ORDER BY key DESC LIMIT ?3";
+const SCAN_FROM: &str = "SELECT key, value FROM records WHERE key >= ?1 ORDER BY key LIMIT ?2";
 const SCAN: &str = "SELECT key, value FROM records ORDER BY key";
 
 struct Sqlite {
@@ -102,28 +103,6 @@ impl Sqlite {
         Ok(Self { name, db, dir: dir.to_owned(), opening, is_reading: true, table_bytes })
     }
 
-    #[inline]
-    fn get_inner(&self, key: &[u8], answers: &mut Answers) -> rusqlite::Result<()> {
-        let mut get = self.db.prepare_cached(GET)?;
-        let found = get.query_row((key,), |row| {
-            answers.push_value(blob(row, 0)?);
-            Ok(())
-        });
-        if found.optional()?.is_none() {
-            answers.push_absent();
-        }
-        Ok(())
-    }
-
-    fn latest(&self, lower: &[u8], upper: &[u8], answers: &mut Answers) -> rusqlite::Result<()> {
-        let mut latest: CachedStatement<'_> = self.db.prepare_cached(LATEST)?;
-        let mut rows = latest.query((lower, upper, LATEST_RECORDS as i64))?;
-        while let Some(row) = rows.next()? {
-            answers.push_pair(blob(row, 0)?, blob(row, 1)?);
-        }
-        Ok(())
-    }
-
     fn put_inner(&mut self, key: &[u8], value: &[u8]) -> rusqlite::Result<()> {
         if std::mem::take(&mut self.is_reading) {
             self.db.execute_batch("COMMIT")?;
@@ -148,6 +127,41 @@ fn blob<'row>(row: &'row Row<'_>, column: usize) -> rusqlite::Result<&'row [u8]>
     Ok(row.get_ref(column)?.as_blob()?)
 }
 
+impl Reads for Sqlite {
+    type Error = rusqlite::Error;
+
+    #[inline]
+    fn get(&self, key: &[u8], answers: &mut Answers) -> rusqlite::Result<()> {
+        let mut get = self.db.prepare_cached(GET)?;
+        let found = get.query_row((key,), |row| {
+            answers.push_value(blob(row, 0)?);
+            Ok(())
+        });
+        if found.optional()?.is_none() {
+            answers.push_absent();
+        }
+        Ok(())
+    }
+
+    fn latest(&self, lower: &[u8], upper: &[u8], answers: &mut Answers) -> rusqlite::Result<()> {
+        let mut latest = self.db.prepare_cached(LATEST)?;
+        push_rows(&mut latest.query((lower, upper, LATEST_RECORDS as i64))?, answers)
+    }
+
+    fn scan_from(&self, from: &[u8], answers: &mut Answers) -> rusqlite::Result<()> {
+        let mut scan = self.db.prepare_cached(SCAN_FROM)?;
+        push_rows(&mut scan.query((from, SCAN_RECORDS as i64))?, answers)
+    }
+}
+
+/// Appends keys and values.
+fn push_rows(rows: &mut Rows<'_>, answers: &mut Answers) -> rusqlite::Result<()> {
+    while let Some(row) = rows.next()? {
+        answers.push_pair(blob(row, 0)?, blob(row, 1)?);
+    }
+    Ok(())
+}
+
 impl Engine for Sqlite {
     fn name(&self) -> &str {
         self.name
@@ -155,9 +169,7 @@ impl Engine for Sqlite {
 
     #[inline]
     fn call(&mut self, plan: &Plan, call: usize, answers: &mut Answers) -> Result<(), String> {
-        let get = |key: &[u8], answers: &mut Answers| self.get_inner(key, answers);
-        let latest = |lower: &[u8], upper: &[u8], answers: &mut Answers| self.latest(lower, upper, answers);
-        answer(plan, call, answers, (get, latest)).map_err(|error| error.to_string())
+        answer(self, plan, call, answers).map_err(|error| error.to_string())
     }
 
     /// A connection of its own, as SQLite wants it.
@@ -170,7 +182,7 @@ impl Engine for Sqlite {
 impl Store for Sqlite {
     #[inline]
     fn get(&mut self, key: &[u8], answers: &mut Answers) -> Result<(), String> {
-        self.get_inner(key, answers).map_err(|error| error.to_string())
+        Reads::get(self, key, answers).map_err(|error| error.to_string())
     }
 
     #[inline]
