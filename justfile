@@ -45,6 +45,10 @@ readme:
     KIBAN_README_FROM="$PWD/target/readme/ab.json" KIBAN_README_DATE="$(date -u +%F)" \
         cargo test -p kiban-benches --test readme
 
+# What the comparison finds: an index slowed by a quarter in 9 runs of 10; an index beside itself in none. A quiet machine.
+detects:
+    cargo test --release -p kiban-benches --test detects -- --ignored --nocapture --test-threads 1
+
 # Writes the annotated golden dumps, and the sample report, again; read the difference before committing it.
 golden:
     KIBAN_UPDATE_GOLDEN=1 cargo test -p kiban-formats

@@ -4,11 +4,14 @@
 //! touches both sides of a pair alike. The baseline A runs twice in every pass:
 //!
 //! ```text
-//! pass 0  A A'              floor pass
-//! pass 1  A A' B C          verdict pass
-//! pass 2  A' A              floor pass
-//! pass 3  C B A' A          verdict pass
+//! pass 0  A b A'            floor pass
+//! pass 1  A B A' C          verdict pass
+//! pass 2  b A' b A          floor pass
+//! pass 3  C A' B A          verdict pass
 //! ```
+//!
+//! No engine runs after itself: it would find its own data in the processor's caches, which nobody
+//! else does. Where it would, another one runs in between (b), and its trial does not count.
 //!
 //! Half of the A/A pairs, those of floor passes, give the noise floor. The other half goes
 //! through the verdict like any pair: if it finds a difference between A and A, no verdict of
@@ -68,6 +71,8 @@ pub(crate) struct Comparison<T> {
     /// How an engine failed, if it did.
     failures: Vec<Option<Failure>>,
     trials_begun: usize,
+    /// Whose trial was the last.
+    last: Option<usize>,
     seed: u64,
     is_interrupted: bool,
 }
@@ -91,6 +96,10 @@ pub(crate) trait Entrants {
 
     /// Runs trial `no` of the stage, of the one at `at`.
     fn trial(&mut self, at: usize, no: usize) -> Result<Self::Trial, Failure>;
+
+    /// Lets another one run, because the one at `at` runs twice in a row. Trials that make all they
+    /// measure anew need none.
+    fn come_between(&mut self, _at: usize, _no: usize) {}
 }
 
 /// Runs the stage. The first is the baseline. One that fails, or has failed
@@ -109,8 +118,9 @@ pub(crate) fn compare<E: Entrants>(
             break;
         }
         let baseline_twice = [Run::Floor, Run::Floor];
-        let others = (1..comparison.names.len()).map(Run::Other);
-        let everyone: Vec<Run> = [Run::Baseline, Run::Control].into_iter().chain(others).collect();
+        let mut everyone = vec![Run::Baseline];
+        everyone.extend((1..comparison.names.len()).map(Run::Other));
+        everyone.insert(everyone.len().min(2), Run::Control);
         for mut runs in [baseline_twice.to_vec(), everyone] {
             if pair % 2 == 1 {
                 runs.reverse();
@@ -151,6 +161,14 @@ impl<C: Clock + Sync> Entrants for Readers<'_, '_, C> {
             threads => Shared { plan, calls, clock, threads, is_warm: true }.run(self.engines[at]),
         }
     }
+
+    fn come_between(&mut self, at: usize, no: usize) {
+        let other = (at + 1) % self.engines.len();
+        if other != at {
+            // If it fails, its own trial says so.
+            let _ = self.trial(other, no);
+        }
+    }
 }
 
 /// What each trial does.
@@ -185,6 +203,7 @@ impl<T: Sample> Comparison<T> {
             control: Vec::new(),
             failures,
             trials_begun: 0,
+            last: None,
             seed,
             is_interrupted: false,
         }
@@ -205,6 +224,9 @@ impl<T: Sample> Comparison<T> {
             }
             let no = self.trials_begun;
             self.trials_begun += 1;
+            if self.last.replace(at) == Some(at) {
+                entrants.come_between(at, no);
+            }
             match (entrants.trial(at, no), run) {
                 (Ok(trial), Run::Floor) => self.floor.push(trial),
                 (Ok(trial), Run::Control) => self.control.push(trial),
