@@ -35,6 +35,24 @@ ab *ARGS:
 controls *ARGS:
     cargo run --release -p kiban-cli --features controls -- ab --controls lmdb,sqlite,fjall,redb {{ARGS}}
 
+# A cache far smaller than the data: W1 with 32 MiB, in both layouts, beside other stores.
+small-cache out="report/small-cache" *ARGS:
+    cargo run --release -p kiban-cli --features controls -- ab --workload w1 --n 1000000 --layout bulk,normal \
+        --cache-mib 32 --controls lmdb,sqlite,fjall,redb --trials 5 --time-box 30m --out {{out}} {{ARGS}}
+
+# Flush and compaction of a million records with indexes on and off, by one and by two threads.
+maintenance out="report/maintenance" *ARGS:
+    cargo run --release -p kiban-cli -- ab --workload w3 --trials 5 --time-box 30m --out {{out}} {{ARGS}}
+
+# Index size and cold latency as tables grow, 10^5 to 10^7 records; the largest takes 7 GB of disk.
+growth out="report/growth" *ARGS:
+    #!/usr/bin/env bash
+    set -euo pipefail
+    for n in 100000 1000000 10000000; do
+        cargo run --release -p kiban-cli -- ab --shape w1 --n "$n" --stages point,cold --advice random,default \
+            --trials 5 --time-box 30m --out "{{out}}/$n" {{ARGS}}
+    done
+
 # Parts by themselves: perfect hash, accessors, page search, filter, CRC, get (`just bench get`).
 bench *ARGS:
     cargo bench -p kiban-benches --features mphf-crates {{ if ARGS == "" { "" } else { "--bench " + ARGS } }}
