@@ -97,7 +97,8 @@ impl StageRun<'_> {
         let sizing_calls = plan.len().div_ceil(SIZING_PART);
         let mut pair = Duration::ZERO;
         for (at, engine) in engines.iter_mut().enumerate().filter(|(at, _)| failures[*at].is_none()) {
-            let runs_in_pair = if at == 0 { 4 } else { 1 };
+            // The baseline runs four times, and twice the next one comes in between.
+            let runs_in_pair = [4, 3].get(at).copied().unwrap_or(1);
             pair += sizing_time(*engine, plan, sizing_calls) * runs_in_pair;
         }
         let timed_part = 1.0 + 1.0 / THROUGHPUT_PART as f64 + 1.0 / LEAD_IN_PART as f64;

@@ -16,7 +16,7 @@ use crate::rng::SplitMix;
 const SEED: u64 = 11;
 const TRIAL_CALLS: usize = 400;
 /// Lead-in, timed calls, and the calls for the throughput.
-const CALLS_OF_A_TRIAL: usize = TRIAL_CALLS / 8 + TRIAL_CALLS + TRIAL_CALLS / 2;
+const CALLS_OF_A_TRIAL: usize = TRIAL_CALLS + TRIAL_CALLS + TRIAL_CALLS / 2;
 
 /// Shows the time that engines have spent.
 #[derive(Default)]

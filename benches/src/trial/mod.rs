@@ -27,9 +27,9 @@ const REPORT_DIGITS: u8 = 2;
 const TICKS_MAX: u64 = 1 << 40;
 /// One in this many calls is made again for the throughput.
 pub(crate) const THROUGHPUT_PART: usize = 2;
-/// One in this many calls is made untimed before the others: the engine that ran before has left
-/// its data in the processor's caches.
-pub(crate) const LEAD_IN_PART: usize = 8;
+/// As many calls are made untimed before the others, divided by this: the engine that ran before has left
+/// its data in the processor's caches, and a store that is read has its own there.
+pub(crate) const LEAD_IN_PART: usize = 1;
 
 /// What one trial measured. A unit of work, an operation, is one key or one group.
 #[derive(Clone, Debug)]

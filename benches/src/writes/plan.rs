@@ -9,7 +9,10 @@ use crate::engine::{Store, shuffled};
 use crate::keys::KeySet;
 use crate::read_back::read_back;
 use crate::rng::SplitMix;
-use crate::trial::{Failure, LEAD_IN_PART, THROUGHPUT_PART};
+use crate::trial::{Failure, THROUGHPUT_PART};
+
+/// One in this many operations is made untimed before the others.
+const LEAD_IN_PART: usize = 8;
 
 /// One operation of `mixed` in this many is a put.
 const PUT_EVERY: usize = 10;
