@@ -177,3 +177,43 @@ fn a_reader_may_look_with_another_policy_and_nothing_is_stored() {
     let unknown = builder().index_policy_of_all(IndexPolicy::always("ph9")).read_only(true).open();
     assert!(unknown.unwrap_err().to_string().contains("ph9"));
 }
+
+#[test]
+fn filters_and_indexes_keep_to_a_budget_of_any_size_together() {
+    let disk = MemStorage::new(1);
+    let with_filters =
+        |cache_bytes, is_mapped| Settings { filter_bits_per_key: 10, ..settings(cache_bytes, is_mapped) };
+    let db = open(&disk, with_filters(64 << 20, false), IndexPolicy::always("ph4"));
+    let space = db.default_keyspace();
+    (0..KEYS).for_each(|no| space.put(key(no), [no as u8; 30]).unwrap());
+    space.compact().unwrap();
+    db.close().unwrap();
+    drop((space, db));
+    for is_mapped in [false, true] {
+        let mut resident_before = 0;
+        for cache_bytes in [0, 256 << 10, 1 << 20, 4 << 20] {
+            let db = open(&disk, with_filters(cache_bytes, is_mapped), IndexPolicy::always("ph4"));
+            check(&db);
+            let tables = explained(&db);
+            check(&db);
+            let memory = db.stats().memory;
+            let taken = memory.filter_bytes + memory.accessor_bytes;
+            // Of a map its directory is in memory: part of the engine's constant.
+            assert!(taken <= cache_bytes + (16 << 10), "{taken} of {cache_bytes}, mapped {is_mapped}");
+            if cache_bytes == 0 {
+                assert_eq!(memory.filter_bytes, 0, "filters are denied as well");
+            }
+            let (resident, mapped) = (kept(&tables, Residency::Resident), kept(&tables, Residency::Mapped));
+            assert!(resident >= resident_before, "more room, fewer indexes: {tables:?}");
+            let without = tables.iter().filter(|table| table.active == "sorted");
+            let all_told = without.clone().all(|table| table.reason.contains(" left"));
+            assert!(all_told && resident + mapped + without.count() == tables.len(), "{tables:?}");
+            assert!(
+                !is_mapped || resident + mapped == tables.len(),
+                "what has no room is mapped: {tables:?}"
+            );
+            resident_before = resident;
+        }
+        assert!(resident_before > 5, "4 MiB have room for all");
+    }
+}
