@@ -36,6 +36,8 @@ fn store() -> MemStorage {
     let space = db.default_keyspace();
     (0..KEYS).for_each(|no| space.put(key(no), [no as u8; 30]).unwrap());
     space.compact().unwrap();
+    // A close does not wait for indexes.
+    db.wait_idle().unwrap();
     db.close().unwrap();
     disk
 }
