@@ -80,6 +80,10 @@ crash-long seeds="1000000": (seeds-long "crash" "every_death_leaves_a_prefix_of_
 # Random operations against a model, long walks; goes on where it stopped.
 soak seeds="100000" steps="4000": (seeds-long "model" "" seeds "200" steps)
 
+# A perfect hash of 10^8 keys: every key is found, no page falls back. Needs 6 GiB of memory.
+hundred-million:
+    cargo test --release -p kiban-indexes a_hundred_million -- --ignored
+
 # The longest value there is: 4 GiB less one byte. Needs 16 GiB of memory, 9 GiB of disk.
 big-values:
     cargo test --release -p kiban --test big_values -- --ignored

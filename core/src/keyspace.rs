@@ -262,7 +262,8 @@ impl Keyspace {
     ///
     /// # Errors
     /// `InvalidArgument` for a policy that names a format that is not registered; `ReadOnly`; `Io`
-    /// where the policy cannot be stored.
+    /// where the policy cannot be stored, and where an index cannot be written or removed: then the
+    /// policy is stored, and the other tables have what it wants.
     pub fn reindex(&self, policy: IndexPolicy) -> Result<ReindexReport> {
         self.reader()?;
         self.handle.store.reindex(&self.space, policy)

@@ -86,10 +86,11 @@ fn a_table_whose_required_index_cannot_be_written_is_not_published_and_is_tried_
     let disk = SimStorage::new(1);
     let db = builder(disk.clone(), required()).open().unwrap();
     fill(&db);
-    disk.inject(Fault::at_op(Op::Append, 1, Effect::NoSpace).on(".ph4"));
+    disk.inject(Fault::at_op(Op::Append, 1, Effect::NoSpace).on(".ph4").for_good());
     let error = db.flush().unwrap_err().to_string();
     assert!(error.contains(".ph4"), "{error}");
     check(&db);
+    disk.clear_faults();
     db.flush().unwrap();
     assert_eq!((named(&disk, ".sst").len(), named(&disk, ".ph4").len()), (1, 1));
     check(&db);
@@ -104,7 +105,7 @@ fn a_full_disk_keeps_nobody_from_opening_a_store_whose_required_index_is_gone() 
     db.flush().unwrap();
     db.close().unwrap();
     named(&disk, ".ph4").iter().for_each(|name| disk.remove(&Path::new("/store").join(name)).unwrap());
-    disk.inject(Fault::at_op(Op::Create, 1, Effect::NoSpace).on(".ph4"));
+    disk.inject(Fault::at_op(Op::Create, 1, Effect::NoSpace).on(".ph4").for_good());
     let db = builder(disk, required()).open().unwrap();
     let explained = db.default_keyspace().explain().unwrap();
     assert!(explained[0].active == "sorted" && explained[0].reason.contains(".ph4"), "{explained:?}");
@@ -147,4 +148,24 @@ fn an_open_for_reading_reads_no_index_and_the_first_read_little_of_each() {
     // The read that opened the table went without.
     assert!(space.get(78_u32.to_be_bytes()).unwrap().is_some());
     assert!(db.stats().accessors["ph4"].hits > 0, "{:?}", db.stats().accessors);
+}
+
+#[test]
+fn a_reindex_that_cannot_write_or_remove_an_index_says_so() {
+    let disk = SimStorage::new(1);
+    let db = builder(disk.clone(), IndexPolicy::sorted_only()).open().unwrap();
+    fill(&db);
+    db.flush().unwrap();
+    let space = db.default_keyspace();
+    disk.inject(Fault::at_op(Op::Append, 1, Effect::NoSpace).on(".ph4").for_good());
+    let error = space.reindex(IndexPolicy::always("ph4")).unwrap_err();
+    assert!(error.to_string().contains("cannot write") && error.to_string().contains(".ph4"), "{error}");
+    check(&db);
+    disk.clear_faults();
+    assert_eq!(space.reindex(IndexPolicy::always("ph4")).unwrap().built, 1);
+    disk.inject(Fault::at_op(Op::Remove, 1, Effect::Eio).on(".ph4"));
+    let error = space.reindex(IndexPolicy::sorted_only()).unwrap_err();
+    assert!(error.to_string().contains("cannot remove") && error.to_string().contains(".ph4"), "{error}");
+    assert_eq!(space.reindex(IndexPolicy::sorted_only()).unwrap().dropped, 1);
+    check(&db);
 }

@@ -344,3 +344,19 @@ fn a_flush_that_fails_for_good_keeps_the_only_thread_from_nothing_else() {
     let report = within_long(move || b.reindex(IndexPolicy::always("ph4"))).unwrap();
     assert_eq!(report.built + report.kept, 1);
 }
+
+#[test]
+fn a_compaction_that_fails_for_good_keeps_the_only_thread_from_no_flush() {
+    let disk = SimStorage::new(1);
+    let db = open_with(disk.clone(), Settings { background_threads: 1, ..two_tables() }).unwrap();
+    let (a, b) = (db.keyspace("a").unwrap(), db.keyspace("b").unwrap());
+    put_and_flush(&a).unwrap();
+    db.wait_idle().unwrap();
+    disk.inject(Fault::at_op(Op::Read, 1, Effect::Eio).on(".sst").for_good());
+    // The second table makes a compaction due, which cannot read the first.
+    let _ = put_and_flush(&a);
+    for _ in 0..3 {
+        let b = b.clone();
+        within_long(move || put_and_flush(&b)).unwrap();
+    }
+}

@@ -9,7 +9,7 @@ use crate::exit::{Exit, Failure};
 
 /// Make a second store that shares this one's files
 ///
-/// It holds all that this one holds. Files are hard links where the file system has them, else copies; neither
+/// It holds all records that this one holds; indexes are not taken, its first opening for writing builds them. Files are hard links where the file system has them, else copies; neither
 /// store changes what they share. DIR must not exist.
 #[derive(Debug, Args)]
 #[command(after_help = "\

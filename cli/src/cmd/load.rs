@@ -26,7 +26,7 @@ const SKIPPED_TOLD: u64 = 10;
 /// Load records from a file
 ///
 /// A file is read twice: once to check every line, then to load it, so that a malformed line or a damaged file
-/// changes nothing. Standard input and pipes are read once; what came before a refused line stays loaded.
+/// changes nothing. Standard input and pipes are read once; whole batches of 1,000 before a refused line stay loaded.
 ///
 /// Records are written in file order, 1,000 lines a batch (fewer where they are long), each batch all or nothing.
 /// A load that is killed leaves a prefix of the file; loading the file again gives the same contents as loading

@@ -9,7 +9,7 @@ use serde::Serialize;
 
 use super::slot::State;
 use super::work::is_settled;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::space::Space;
 use crate::store::Store;
 use crate::table::TableHandle;
@@ -31,6 +31,10 @@ pub struct ReindexReport {
 
 impl Store {
     /// Gives a keyspace another policy, and returns when its live tables have what that wants.
+    ///
+    /// # Errors
+    /// Also the failure of a build or a removal. The policy is stored then, and the other tables have
+    /// what it wants.
     pub(crate) fn reindex(&self, space: &Arc<Space>, rules: IndexPolicy) -> Result<ReindexReport> {
         self.check_writable()?;
         self.check_space(space)?;
@@ -45,7 +49,11 @@ impl Store {
         self.upkeep.wait_until(self, Scope::Of(&[space.id]), || is_settled(space))?;
         let mut report = ReindexReport::default();
         for table in space.view_owned().tables() {
-            for (_, state) in table.index().settled().states {
+            let settled = table.index().settled();
+            if let Some(kind) = settled.failed {
+                return Err(Error::new(kind, settled.reason));
+            }
+            for (_, state) in settled.states {
                 match state {
                     State::Built => report.built += 1,
                     State::Kept => report.kept += 1,
@@ -53,27 +61,28 @@ impl Store {
                     State::Missing => {}
                 }
             }
-            report.dropped += self.drop_unwanted(table);
+            report.dropped += self.drop_unwanted(table)?;
         }
         Ok(report)
     }
 
     /// Removes the sidecars of known formats that were not wanted for this table. Those of unknown
     /// formats are somebody else's.
-    fn drop_unwanted(&self, table: &TableHandle) -> u64 {
+    fn drop_unwanted(&self, table: &TableHandle) -> Result<u64> {
         let settled = table.index().settled();
         let is_wanted = |format: &str| settled.states.iter().any(|(name, _)| name == format);
         let is_known = |format: &str| self.indexing.registry().by_name(format).is_some();
         let names = settled.sidecars.iter().map(|(format, _)| format.as_str());
         let mut dropped = 0;
         for format in names.filter(|format| is_known(format) && !is_wanted(format)) {
-            let removed = self.storage.remove(&table.path().with_extension(format));
-            let is_gone = removed.as_ref().is_err_and(|error| error.kind() == io::ErrorKind::NotFound);
-            if removed.is_ok() || is_gone {
-                table.index().forget_sidecar(format);
-                dropped += u64::from(!is_gone);
+            let path = table.path().with_extension(format);
+            match self.storage.remove(&path) {
+                Ok(()) => dropped += 1,
+                Err(source) if source.kind() == io::ErrorKind::NotFound => {}
+                Err(source) => return Err(Error::io("remove", &path, source)),
             }
+            table.index().forget_sidecar(format);
         }
-        dropped
+        Ok(dropped)
     }
 }

@@ -9,6 +9,7 @@ use kiban_indexes::Params;
 use super::attached::Index;
 use super::collect::{Collected, Collection};
 use super::counters::{IndexCounters, Outcome};
+use crate::error::ErrorKind;
 use crate::sync::lock;
 
 /// Which index a table has. Readers load it once a lookup; the background changes it.
@@ -43,6 +44,8 @@ pub(crate) struct Settled {
     pub(crate) states: Vec<(String, State)>,
     /// How often an index was wrong about a key.
     pub(crate) refuted: u32,
+    /// The last attempt failed, for what `reason` says.
+    pub(crate) failed: Option<ErrorKind>,
 }
 
 /// What came of a format that was wanted.

@@ -148,7 +148,8 @@ impl Store {
         match self.try_index_table(space, table) {
             Err(error) if error.kind() != ErrorKind::Closed => {
                 self.listener.tell(|| Event::BackgroundError { message: error.to_string() });
-                let settled = Settled { reason: error.to_string(), ..table.index().settled() };
+                let (reason, failed) = (error.to_string(), Some(error.kind()));
+                let settled = Settled { reason, failed, ..table.index().settled() };
                 table.index().settle(decision, settled);
                 Ok(())
             }
@@ -192,7 +193,7 @@ impl Store {
         }
         let states = provided.into_iter().map(|one| (one.format.name().to_owned(), one.state)).collect();
         let refuted = table.index().settled().refuted;
-        Ok(Settled { rule: wanted.rule_text, reason, sidecars, states, refuted })
+        Ok(Settled { rule: wanted.rule_text, reason, sidecars, states, refuted, failed: None })
     }
 
     /// Opens the sidecar of a format, and builds it where there is none to use.

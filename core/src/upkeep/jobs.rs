@@ -56,9 +56,9 @@ pub(super) fn work(store: &Weak<Store>) {
     if let Some(store) = store.upgrade() {
         lock(&store.upkeep.state).own.insert(std::thread::current().id());
     }
-    let mut failed = false;
+    let mut failed = None;
     while let Some(store) = store.upgrade() {
-        let Some(job) = next_job(&store, failed) else { return };
+        let Some((kind, job)) = next_job(&store, failed) else { return };
         // A bug in a job must not leave those who wait for it waiting.
         let run = AssertUnwindSafe(|| match &job {
             Job::Flush(space) => store.flush_oldest(space),
@@ -73,7 +73,7 @@ pub(super) fn work(store: &Weak<Store>) {
         let done = Done::of(&job);
         // What it held on to goes before it is over: when all is idle, files are at rest.
         drop(job);
-        failed = result.is_err();
+        failed = result.is_err().then_some(kind);
         match done {
             Some(done) => finish_job(&store, &done, result),
             None => finish_admission(&store),
@@ -81,17 +81,24 @@ pub(super) fn work(store: &Weak<Store>) {
     }
 }
 
-/// Waits for something to do; `None` when stopping. Flushes come first: writers wait for them. But one
-/// that fails again and again must not keep the only thread from all else.
-fn next_job(store: &Store, failed: bool) -> Option<Job> {
+/// Looks for a job of one kind.
+type Find = fn(&Store, &mut State) -> Option<Job>;
+
+/// Flushes come first: writers wait for them.
+const KINDS: [Find; 5] = [find_flush, find_collected, find_compaction, find_index, find_admission];
+
+/// Waits for something to do, and says of which kind it is; `None` when stopping. `failed` is the kind
+/// of a job that has just failed: it is looked for last, so that one that fails again and again does
+/// not keep the only thread from all else.
+fn next_job(store: &Store, failed: Option<usize>) -> Option<(usize, Job)> {
     let mut state = lock(&store.upkeep.state);
     loop {
         if state.stopping {
             return None;
         }
         let nothing_was_due = state.due.is_empty();
-        if let Some(job) = find_job(store, &mut state, failed) {
-            return Some(job);
+        if let Some(found) = find_job(store, &mut state, failed) {
+            return Some(found);
         }
         if !nothing_was_due && state.due.is_empty() {
             // Whoever waits for that hears of it.
@@ -101,16 +108,13 @@ fn next_job(store: &Store, failed: bool) -> Option<Job> {
     }
 }
 
-fn find_job(store: &Store, state: &mut State, failed: bool) -> Option<Job> {
+fn find_job(store: &Store, state: &mut State, failed: Option<usize>) -> Option<(usize, Job)> {
     if std::mem::take(&mut state.due.any) {
         store.spaces().iter().for_each(|space| state.due.push(space.id));
     }
-    let mut finders: [fn(&Store, &mut State) -> Option<Job>; 5] =
-        [find_flush, find_collected, find_compaction, find_index, find_admission];
-    if failed {
-        finders.reverse();
-    }
-    finders.iter().find_map(|find| find(store, state))
+    let first = failed.map_or(0, |kind| kind + 1);
+    let kinds = (first..first + KINDS.len()).map(|kind| kind % KINDS.len());
+    kinds.into_iter().find_map(|kind| Some((kind, KINDS[kind](store, state)?)))
 }
 
 fn find_flush(store: &Store, state: &mut State) -> Option<Job> {

@@ -19,7 +19,8 @@ pub enum Residency {
     Auto,
     /// A copy on the heap, checked, charged to the budget.
     Resident,
-    /// In a map of the file, not charged; checked piece by piece before it is trusted.
+    /// In a map of the file, not charged; checked piece by piece before it is trusted, once. Whoever changes
+    /// or shortens the file of an open store changes what is read, or ends the process, as with mapped tables.
     Mapped,
     /// Not used.
     Off,

@@ -63,6 +63,17 @@ fn every_number_of_keys_is_found() {
     }
 }
 
+/// Numbers one after the other, as a program would count its records.
+#[test]
+#[ignore = "minutes and 6 GiB of memory; run by `just hundred-million`"]
+fn a_hundred_million_regular_keys_are_all_found_and_no_page_falls_back() {
+    const KEYS: u64 = 100_000_000;
+    let hash = |no: u64| crate::key_hash(7, &no.to_be_bytes());
+    let map = build(3, (0..KEYS).map(|no| (hash(no), no)));
+    assert_eq!(map.fallen_back, 0);
+    (0..KEYS).for_each(|no| assert_eq!(map.find(hash(no)), Found::Value(no), "{no}"));
+}
+
 #[test]
 fn keys_that_share_a_hash_are_unknown_and_others_are_found() {
     for count in [50, 3_000] {

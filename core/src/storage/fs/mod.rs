@@ -178,10 +178,16 @@ fn for_each_name(dir: &Path, mut look: impl FnMut(String, &fs::Metadata)) -> io:
 }
 
 /// Opens a plain file. A directory would open as well, and only its reads would fail.
+/// A pipe in a file's place must not be waited for.
 fn open_file(path: &Path) -> io::Result<File> {
-    let file = File::open(path)?;
-    if file.metadata()?.is_dir() {
+    let do_not_wait = rustix::fs::OFlags::NONBLOCK.bits() as i32;
+    let file = OpenOptions::new().read(true).custom_flags(do_not_wait).open(path)?;
+    let kind = file.metadata()?.file_type();
+    if kind.is_dir() {
         return Err(io::ErrorKind::IsADirectory.into());
+    }
+    if !kind.is_file() {
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, "it is no regular file"));
     }
     Ok(file)
 }
